@@ -1,0 +1,1 @@
+"""The DCP configurator for SGLang."""

@@ -1,0 +1,1 @@
+"""The constraint engine: pure Python, standard library only, no knowledge of any release."""

@@ -1,0 +1,40 @@
+"""The third truth value: a fact nobody could establish, with the reason."""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+
+class Unknown:
+    """A value that could not be established; ``reason`` says why, in words for the user.
+
+    Instances are falsy neither way: ``bool()`` raises, so that an unknown never passes for a yes or a no
+    by accident. Test with :func:`is_unknown`.
+    """
+
+    __slots__ = ("reason",)
+
+    def __init__(self, reason: str = "not known") -> None:
+        """Keep *reason*, a phrase that completes "cannot be decided here: ..."."""
+        self.reason = reason
+
+    def __repr__(self) -> str:
+        return f"Unknown({self.reason!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unknown) and other.reason == self.reason
+
+    def __hash__(self) -> int:
+        return hash((Unknown, self.reason))
+
+    def __bool__(self) -> bool:
+        msg = f"an unknown is neither true nor false: {self.reason}"
+        raise TypeError(msg)
+
+
+UNKNOWN = Unknown()
+
+
+def is_unknown(value: object) -> TypeGuard[Unknown]:
+    """Tell whether *value* is an :class:`Unknown`."""
+    return type(value) is Unknown
