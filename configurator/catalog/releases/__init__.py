@@ -1,0 +1,1 @@
+"""One delta per SGLang release."""

@@ -1,0 +1,55 @@
+"""Conditions that many rules share, named once."""
+
+from __future__ import annotations
+
+from configurator.core.derived import attn_tp_size, gpus_needed, tp_size_per_node
+from configurator.core.expr import Derived, Expr, flag, hardware, model, resolved
+
+DCP_ON: Expr = flag.dcp_size.more_than(1)
+DCP_OFF: Expr = flag.dcp_size.less_than(2)
+
+MLA: Expr = model.attention_kind.equals("mla")
+DSA: Expr = model.attention_kind.equals("dsa")
+GQA: Expr = model.attention_kind.equals("gqa")
+LATENT: Expr = model.is_mla.holds()
+"""MLA or DSA: one latent KV head that every tensor-parallel rank copies."""
+
+CUDA: Expr = hardware.platform.equals("cuda")
+HIP: Expr = hardware.platform.equals("hip")
+XPU: Expr = hardware.platform.equals("xpu")
+NPU: Expr = hardware.platform.equals("npu")
+CPU: Expr = hardware.platform.equals("cpu")
+
+SM80: Expr = CUDA & hardware.sm.is_in(80, 86, 89)
+SM90: Expr = CUDA & hardware.sm.equals(90)
+SM100: Expr = CUDA & hardware.sm.is_in(100, 103)
+"""Data-centre Blackwell: compute capability 10.x with CUDA 12.8 or newer, which every release here ships with."""
+SM120: Expr = CUDA & hardware.sm.is_in(120, 121)
+BLACKWELL: Expr = SM100 | SM120
+MNNVL: Expr = hardware.mnnvl.holds()
+
+TP_PER_NODE = Derived(
+    "tensor-parallel ranks of one node", tp_size_per_node, (flag.tp_size, flag.nnodes, flag.pp_size)
+)
+GPUS_NEEDED = Derived("GPUs needed in each node", gpus_needed, (flag.tp_size, flag.pp_size, flag.nnodes))
+WORLD_SIZE = Derived("ranks of one replica", lambda tp_size, pp_size: tp_size * pp_size, (flag.tp_size, flag.pp_size))
+GROUP_IN_ONE_NODE: Expr = flag.dcp_size.divides(TP_PER_NODE)
+
+
+def _attention_width(tp_size: int, dp_size: int, dp_attention: object) -> int:
+    return attn_tp_size(tp_size, dp_size, 1, dp_attention=bool(dp_attention))
+
+
+ATTN_TP_SIZE = Derived(
+    "tensor-parallel width of attention", _attention_width, (flag.tp_size, flag.dp_size, flag.enable_dp_attention)
+)
+
+
+def _first(decode: object, base: object) -> object:
+    return base if decode is None else decode
+
+
+DECODE_BACKEND = Derived(
+    "decode attention backend", _first, (resolved.decode_attention_backend, resolved.attention_backend)
+)
+"""The backend that serves decode: its own flag where given, else the common one."""

@@ -1,0 +1,269 @@
+"""The engine: what a release does with a configuration on given hardware with a given model.
+
+A release is compiled once into plain functions. One *evaluation* of a configuration is: fill in what the server
+fills in (resolutions, in the release's order), then test every rule. Rules do not see each other, so their order
+never changes what is found, only how it is sorted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal
+
+from configurator.core.configuration import Configuration
+from configurator.core.expr import Env, Evaluator, Getter, Term, Truth
+from configurator.core.flag import FlagValue
+from configurator.core.release import Release
+from configurator.core.rule import Effect, Resolution, Rule, Stage
+from configurator.core.unknown import Unknown, is_unknown
+
+Verdict = Literal["ok", "warn", "error", "unknown"]
+_STAGES = {stage: i for i, stage in enumerate(Stage)}
+_PLACE = re.compile(r"\{([a-z_]+(?:\.[A-Za-z0-9_]+)?)\}")
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One question to the engine: this configuration, on this release, with these facts.
+
+    Attributes:
+        release: The release of SGLang.
+        configuration: What the user asked for.
+        facts: ``model.*``, ``hardware.*`` and ``software.*`` values; a missing one is unknown.
+        unread: Flags whose value the user gave but nobody can read here, such as ``$TP``, with the reason.
+    """
+
+    release: Release
+    configuration: Configuration
+    facts: Mapping[str, object] = field(default_factory=dict)
+    unread: Mapping[str, Unknown] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A rule that a configuration violates, or may violate."""
+
+    rule: Rule
+    certain: bool
+    message: str
+    reason: str = ""
+
+    @property
+    def certainty(self) -> Literal["holds", "unknown"]:
+        """``holds``, or ``unknown`` where a fact is missing (``reason`` says which)."""
+        return "holds" if self.certain else "unknown"
+
+    @property
+    def breaks(self) -> bool:
+        """Whether it certainly refuses, crashes or corrupts."""
+        return self.certain and self.rule.effect.breaks
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the engine says of one case.
+
+    Attributes:
+        release: Version asked about.
+        findings: In order of harm; the one the server would print first leads.
+        resolved: What the server makes of each modelled flag; a value can be Unknown.
+        decided_by: Slug of the resolution that set a value nobody gave.
+    """
+
+    release: str
+    findings: tuple[Finding, ...]
+    resolved: Mapping[str, object]
+    decided_by: Mapping[str, str]
+
+    @property
+    def verdict(self) -> Verdict:
+        """``error``, else ``unknown``, else ``warn``, else ``ok``, as the public contract defines them."""
+        if any(finding.breaks for finding in self.findings):
+            return "error"
+        if any(finding.rule.effect.breaks for finding in self.findings):
+            return "unknown"
+        return "warn" if self.findings else "ok"
+
+
+class _Environment(dict[str, object]):
+    """The values of one evaluation; a key nobody set is a missing fact."""
+
+    __slots__ = ()
+
+    def __missing__(self, key: str) -> object:
+        space, _, name = key.partition(".")
+        if space == "env":
+            return None
+        return Unknown(f"the {space} does not tell its {name.replace('_', ' ')}")
+
+
+@dataclass(frozen=True, slots=True)
+class _CompiledRule:
+    rule: Rule
+    violated: Evaluator
+    flags: frozenset[str]
+    sort_key: tuple[int, int, int]
+    message: Callable[[Env], str]
+
+
+@dataclass(frozen=True, slots=True)
+class _CompiledResolution:
+    resolution: Resolution
+    applies: Evaluator
+    sets: tuple[tuple[str, str, Getter | None, FlagValue], ...]
+
+
+class Engine:
+    """A release, compiled. Get one with :func:`engine_for`."""
+
+    def __init__(self, release: Release) -> None:
+        """Compile the rules and resolutions of *release*."""
+        self.release = release
+        self.defaults: dict[str, object] = {"given": frozenset(), "model.is_placeholder": False}
+        for dest in release.modelled:
+            default = release.table[dest].default if dest in release.table else None
+            self.defaults[f"asked.{dest}"] = self.defaults[f"resolved.{dest}"] = default
+        for dest, value in release.results.items():
+            self.defaults[f"resolved.{dest}"] = value
+        self.rules = tuple(sorted((_compile_rule(rule) for rule in release.rules.values()), key=lambda c: c.sort_key))
+        self.breaking = tuple(c for c in self.rules if c.rule.effect.breaks)
+        self.breaking_by_flag = {
+            dest: tuple(c for c in self.breaking if dest in c.flags) for dest in release.modelled
+        }
+        self.resolutions = tuple(
+            _compile_resolution(r) for r in sorted(release.resolutions.values(), key=lambda r: (r.order, r.code))
+        )
+
+    def environment(
+        self, configuration: Configuration, facts: Mapping[str, object], unread: Mapping[str, Unknown] | None = None
+    ) -> tuple[Env, dict[str, str]]:
+        """Return the environment after all resolutions, and which of them decided what."""
+        env = _Environment(self.defaults)
+        env.update(self.release.software)
+        env.update(facts)
+        env["given"] = frozenset(configuration.flags)
+        for dest, value in configuration.flags.items():
+            env[f"asked.{dest}"] = env[f"resolved.{dest}"] = value
+        for name, text in configuration.env.items():
+            env[f"env.{name}"] = text
+        for dest, unknown in (unread or {}).items():
+            env[f"asked.{dest}"] = env[f"resolved.{dest}"] = unknown
+        return env, self.resolve(env)
+
+    def resolve(self, env: _Environment) -> dict[str, str]:
+        """Apply the resolutions to *env* in place; return the slug that decided each dest.
+
+        Where it cannot be decided whether a resolution applies, what it would set becomes unknown, unless it
+        would set what is there already.
+        """
+        decided: dict[str, str] = {}
+        for compiled in self.resolutions:
+            truth = compiled.applies(env)
+            if truth is False:
+                continue
+            for dest, key, getter, constant in compiled.sets:
+                value = getter(env) if getter else constant
+                if truth is True:
+                    env[key] = value
+                    decided[dest] = compiled.resolution.slug
+                elif env[key] != value:
+                    env[key] = truth
+        return decided
+
+    def check(self, case: Case) -> Report:
+        """Return all findings of *case*, certain or not, with what the server would resolve."""
+        env, decided = self.environment(case.configuration, case.facts, case.unread)
+        findings = []
+        for compiled in self.rules:
+            truth = compiled.violated(env)
+            if truth is False:
+                continue
+            if is_unknown(truth):
+                findings.append(Finding(compiled.rule, certain=False, message=compiled.message(env), reason=truth.reason))
+            else:
+                findings.append(Finding(compiled.rule, certain=True, message=compiled.message(env)))
+        resolved = {dest: env[f"resolved.{dest}"] for dest in (*self.release.modelled, *self.release.results)}
+        return Report(self.release.version, tuple(findings), resolved, decided)
+
+    def broken(self, configuration: Configuration, case: Case, about: Iterable[str] | None = None) -> frozenset[str]:
+        """Return the codes of the certain refusing, crashing or corrupting findings of *configuration*.
+
+        Args:
+            configuration: Taken instead of the one in *case*.
+            case: Gives the facts.
+            about: Only rules about one of these flags; ``None`` for all.
+        """
+        env, _ = self.environment(configuration, case.facts, case.unread)
+        rules: Iterable[_CompiledRule] = self.breaking
+        if about is not None:
+            rules = {id(c): c for dest in about for c in self.breaking_by_flag.get(dest, ())}.values()
+        return frozenset(c.rule.code for c in rules if c.violated(env) is True)
+
+
+@lru_cache(maxsize=64)
+def engine_for(release: Release) -> Engine:
+    """Return the compiled *release*, compiled once."""
+    return Engine(release)
+
+
+def check(case: Case) -> Report:
+    """Return all findings of *case*. The same case always gives the same report."""
+    return engine_for(case.release).check(case)
+
+
+def _compile_rule(rule: Rule) -> _CompiledRule:
+    when, require = rule.when.compile(), rule.require.compile()
+
+    def violated(env: Env) -> Truth:
+        concerned = when(env)
+        if concerned is False:
+            return False
+        met = require(env)
+        if met is True:
+            return False
+        return concerned if met is False else met
+
+    def skipped(env: Env) -> Truth:
+        return False if env["model.is_placeholder"] is True else violated(env)
+
+    # With --model-path none or dummy the server returns before it validates anything but the command line.
+    # Source: sglang/srt/server_args.py, ServerArgs resolution entry, every release with DCP.
+    early = rule.stage in (Stage.SERVER_ARGS, Stage.MODEL_ARGS)
+    # The model's own argument handling runs in the middle of the server's, so both stages share one order.
+    key = (rule.effect.rank, 1 if early else _STAGES[rule.stage], rule.order)
+    return _CompiledRule(rule, skipped if early else violated, rule.flags(), key, _compile_message(rule))
+
+
+def _compile_message(rule: Rule) -> Callable[[Env], str]:
+    parts = _PLACE.split(rule.says)
+    getters = [rule.values[part].get() if part in rule.values else Term(part).get() for part in parts[1::2]]
+
+    def message(env: Env) -> str:
+        shown = [show(getter(env)) for getter in getters]
+        return "".join(text + value for text, value in zip(parts[::2], [*shown, ""], strict=True))
+
+    return message
+
+
+def show(value: object) -> str:
+    """Return *value* as messages write it."""
+    if value is None:
+        return "unset"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if is_unknown(value):
+        return "unknown"
+    if isinstance(value, tuple):
+        return " ".join(show(item) for item in value)
+    return str(value)
+
+
+def _compile_resolution(resolution: Resolution) -> _CompiledResolution:
+    sets = tuple(
+        (dest, f"resolved.{dest}", value.get() if isinstance(value, Term) else None, None if isinstance(value, Term) else value)
+        for dest, value in resolution.sets.items()
+    )
+    return _CompiledResolution(resolution, resolution.when.compile(), sets)
