@@ -1,0 +1,140 @@
+"""Reading a launch command: argv words, or text as people paste it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from configurator.core.configuration import Configuration
+from configurator.core.errors import InputError
+from configurator.core.flag import FlagTable
+from configurator.launch.arguments import read
+from configurator.launch.command import Command, assemble, build
+from configurator.launch.launcher import find_launcher
+from configurator.launch.problem import FlagHistory, Problem, shown
+from configurator.launch.script import Script, read_script
+from configurator.launch.word import Role, Word
+
+MAX_CHARACTERS = 65_536
+"""Longer input is cut, with a problem that says so: no launch command is near it."""
+
+_NOT_A_COMMAND = (
+    "This is no SGLang command: there is no 'python -m sglang.launch_server' and no 'sglang serve' in it, and it does not "
+    "begin with a flag; paste a launch command, or its arguments alone."
+)
+
+
+def parse(source: str | Sequence[str], table: FlagTable, *, history: FlagHistory | None = None) -> Command:
+    """Read a launch command. What cannot be understood is kept and named among the problems, never an exception.
+
+    In text, ``$NAME`` and ``${NAME}`` stay references and nothing else is live. In argv words everything is data.
+
+    Args:
+        source: Shell text as pasted, or argv words; launcher words are optional in both.
+        table: The flags of the release to read it for.
+        history: Says what became of a flag in other releases; its words are added to messages about unknown flags.
+
+    Returns:
+        The command. A source that holds none gives one without words and a problem of kind ``not-a-command``.
+
+    Raises:
+        InputError: If there is nothing at all.
+    """
+    if isinstance(source, str):
+        return _parse_text(source, table, history)
+    return _parse_argv(source, table, history)
+
+
+def _parse_argv(source: Sequence[str], table: FlagTable, history: FlagHistory | None) -> Command:
+    values = list(source)
+    if not values:
+        raise InputError(
+            "There is no command: give the words of a launch command, or its arguments alone.", part="command"
+        )
+    problems: list[Problem] = []
+    total = sum(map(len, values)) + len(values)
+    if total > MAX_CHARACTERS:
+        values = _cut_words(values)
+        problems.append(_too_long(total))
+    launcher = find_launcher(values)
+    if launcher is None:
+        return _not_a_command(" ".join(values), problems, table)
+    start = launcher.end
+    arguments = values[start:]
+    reading = read(arguments, table, serve=launcher.serve, history=history)
+    before = tuple(
+        Word(value, "", " " if at else "", "env" if at < launcher.env else "launcher")
+        for at, value in enumerate(values[:start])
+    )
+    words = [Word(value, "", " ", role) for value, role in zip(arguments, reading.roles, strict=True)]
+    if words and not before:
+        words[0] = words[0]._replace(gap="")
+    return assemble(before, words, (), reading, launcher.serve, problems, (), history)
+
+
+def _cut_words(values: list[str]) -> list[str]:
+    room = MAX_CHARACTERS
+    for at, value in enumerate(values):
+        room -= len(value) + 1
+        if room < 0:
+            return values[:at] or [value[:MAX_CHARACTERS]]
+    return values
+
+
+def _too_long(total: int) -> Problem:
+    message = (
+        f"The input has {total} characters; the first {MAX_CHARACTERS} are read, since no launch command is longer. "
+        "Paste the command alone."
+    )
+    return Problem("left-out", None, "", message)
+
+
+def _not_a_command(text: str, problems: list[Problem], table: FlagTable) -> Command:
+    del table
+    problems = [*problems, Problem("not-a-command", None, shown(text), _NOT_A_COMMAND, refuses=True)]
+    return Command((), Configuration(), {}, tuple(problems), (text,), text_problems=tuple(problems))
+
+
+def _parse_text(source: str, table: FlagTable, history: FlagHistory | None) -> Command:
+    if not source.strip():
+        raise InputError("There is no command: paste a launch command, or its arguments alone.", part="command")
+    problems: list[Problem] = []
+    if len(source) > MAX_CHARACTERS:
+        problems.append(_too_long(len(source)))
+        cut = source[:MAX_CHARACTERS]
+        source = cut[: max(cut.rfind(" "), cut.rfind("\n")) + 1] or cut
+    script = read_script(source)
+    problems += script.problems
+    if script.inside is not None:
+        inner = _inner(script.inside)
+        if inner is not None:
+            script = inner._replace(left_out=(*script.left_out, *inner.left_out))
+            problems += script.problems
+    if script.launcher is None:
+        return _not_a_command(source, problems, table)
+    words, launcher = script.words, script.launcher
+    first_env = len(script.preamble)
+    before = [*script.preamble]
+    for at, word in enumerate(words[: launcher.end]):
+        role: Role = "env" if at < launcher.env else "launcher"
+        gap = word.gap if at else ("\n" if first_env else "")
+        before.append(Word(word.value, word.raw, gap, role, word.live))
+    arguments = words[launcher.end :]
+    if arguments and not launcher.end:
+        gap = "\n" if first_env else ""
+        arguments = [arguments[0]._replace(gap=gap), *arguments[1:]]
+    return build(
+        before,
+        arguments,
+        script.tail,
+        table,
+        serve=launcher.serve,
+        text_problems=problems,
+        left_out=script.left_out,
+        history=history,
+    )
+
+
+def _inner(text: str) -> Script | None:
+    """Read the command a shell is given with ``-c``; ``None`` if that is no SGLang command either."""
+    script = read_script(text)
+    return script if script.launcher is not None else None
