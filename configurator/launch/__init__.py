@@ -1,1 +1,1 @@
-"""Commands in and out: read what people paste, change it in place, write what people run. Knows no release by itself."""
+"""Commands in and out: read what people paste, change it in place, write what people run."""

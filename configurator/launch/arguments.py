@@ -14,7 +14,7 @@ from configurator.core.flag import FlagSpec, FlagTable, FlagValue, Scalar
 from configurator.launch import complaints
 from configurator.launch.hints import TableIndex, index_of
 from configurator.launch.launcher import takes_positional_model
-from configurator.launch.problem import FlagHistory, Problem
+from configurator.launch.problem import MAX_PROBLEMS, FlagHistory, Problem
 from configurator.launch.values import convert
 from configurator.launch.word import Role
 
@@ -57,9 +57,6 @@ class _Option(NamedTuple):
     spelling: str  # the full option string; for an abbreviation what it stands for
     value: str | None
     candidates: tuple[str, ...] = ()
-
-
-_Classified = _Option | None
 
 
 def read(
@@ -119,7 +116,7 @@ class _Reader:
                 reading.problems.append(self.complain.repeated(self.table[dest], words))
         return reading
 
-    def _classify(self, word: str) -> _Classified:
+    def _classify(self, word: str) -> _Option | None:
         """Tell which option *word* (which starts with a dash) is; ``None`` for a value, as argparse decides it."""
         spellings = self.index.spellings
         spec = spellings.get(word)
@@ -203,8 +200,6 @@ class _Reader:
             converted.append(value)
         if spec.nargs in (None, "?"):
             self._store(spec, converted[0] if converted else "", texts[0] if texts else written)
-        elif spec.action == "append":
-            self._store(spec, tuple(converted), " ".join(texts))
         else:
             self._store(spec, tuple(converted), " ".join(texts))
 
@@ -239,7 +234,9 @@ class _Reader:
         for value_at in range(at + 1, end):
             reading.roles[value_at] = "extra"
         reading.unknown.append((at, end))
-        if option.candidates:
+        if len(reading.problems) > MAX_PROBLEMS:  # those are counted, not read
+            reading.problems.append(Problem("unknown-flag", None, word, "", refuses=True))
+        elif option.candidates:
             reading.problems.append(self.complain.ambiguous(word, option.candidates))
         elif spec is None:
             reading.problems.append(self.complain.unknown_flag(word))

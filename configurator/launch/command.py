@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from configurator.core.configuration import Change, Configuration
 from configurator.core.flag import FlagTable
@@ -118,16 +119,8 @@ class Command:
             arguments = [arguments[0]._replace(gap=""), *arguments[1:]]
         elif arguments and before and not arguments[0].gap:
             arguments = [arguments[0]._replace(gap=" "), *arguments[1:]]
-        return build(
-            before,
-            arguments,
-            self.words[self.end :],
-            table,
-            serve=self.serve,
-            text_problems=self.text_problems,
-            left_out=self.left_out,
-            history=self.history,
-        )
+        frame = Frame(before, self.words[self.end :], self.serve, self.text_problems, self.left_out, self.history)
+        return build(frame, arguments, table)
 
     def launched(self, *, serve: bool = False) -> Command:
         """Return the command with a launcher in front, if it has none."""
@@ -146,67 +139,60 @@ class Command:
         )
 
 
-def build(
-    before: Sequence[Word],
-    arguments: Sequence[Word],
-    tail: Sequence[Word],
-    table: FlagTable,
-    *,
-    serve: bool = False,
-    text_problems: Sequence[Problem] = (),
-    left_out: tuple[str, ...] = (),
-    history: FlagHistory | None = None,
-) -> Command:
-    """Read the words of one command and return it.
+class Frame(NamedTuple):
+    """What stands around the server arguments of a command.
 
-    Args:
+    Attributes:
         before: Comments, export lines, assignments and launcher, with their roles.
-        arguments: The server arguments; their roles are found here.
-        tail: Pipes, redirections, ``&`` and a comment at the end.
-        table: The flags of the release.
+        tail: Pipes, redirections, ``&`` and comments at the end.
         serve: Whether ``sglang serve`` starts it.
-        text_problems: What was wrong with the text the words come from.
+        problems: What was wrong with the text the words come from.
         left_out: Parts of that text that are no part of the command.
         history: Says what became of a flag in other releases.
     """
+
+    before: tuple[Word, ...] = ()
+    tail: tuple[Word, ...] = ()
+    serve: bool = False
+    problems: tuple[Problem, ...] = ()
+    left_out: tuple[str, ...] = ()
+    history: FlagHistory | None = None
+
+
+def build(frame: Frame, arguments: Sequence[Word], table: FlagTable) -> Command:
+    """Read the server arguments of one command and return it; their roles are found here."""
     values = [word.value for word in arguments]
     live = {at for at, word in enumerate(arguments) if word.live}
-    reading = read(values, table, live=live, serve=serve, history=history)
-    roles = reading.roles
+    reading = read(values, table, live=live, serve=frame.serve, history=frame.history)
     tagged = [
         word if word.role == role else Word(word.value, word.raw, word.gap, role, word.live)
-        for word, role in zip(arguments, roles, strict=True)
+        for word, role in zip(arguments, reading.roles, strict=True)
     ]
-    return assemble(tuple(before), tagged, tuple(tail), reading, serve, text_problems, left_out, history)
+    return assemble(frame, tagged, reading)
 
 
-def assemble(
-    before: tuple[Word, ...],
-    arguments: Sequence[Word],
-    tail: tuple[Word, ...],
-    reading: Reading,
-    serve: bool,
-    text_problems: Sequence[Problem],
-    left_out: tuple[str, ...],
-    history: FlagHistory | None,
-) -> Command:
+def assemble(frame: Frame, arguments: Sequence[Word], reading: Reading) -> Command:
     """Put a command together from words that carry their roles, and from what was read of them."""
-    env, unknown_env = environment(before) if before else ({}, {})
-    references = {**reading.references, **{f"env.{name}": text for name, text in unknown_env.items()}}
-    start = len(before)
+    env: dict[str, str] = {}
+    references = reading.references
+    if frame.before:
+        env, unknown_env = environment(frame.before)
+        if unknown_env:
+            references = {**references, **{f"env.{name}": text for name, text in unknown_env.items()}}
+    start = len(frame.before)
     return Command(
-        words=(*before, *arguments, *tail),
+        words=(*frame.before, *arguments, *frame.tail),
         configuration=Configuration(reading.flags, env),
         references=references,
-        problems=limited([*text_problems, *reading.problems]),
-        left_out=left_out,
+        problems=limited([*frame.problems, *reading.problems]),
+        left_out=frame.left_out,
         start=start,
         end=start + len(arguments),
-        serve=serve,
-        text_problems=tuple(text_problems),
+        serve=frame.serve,
+        text_problems=frame.problems,
         occurrences=tuple(reading.occurrences),
         unknown=tuple(reading.unknown),
-        history=history,
+        history=frame.history,
     )
 
 
@@ -234,8 +220,8 @@ def command_from(
     arguments: list[Word] = []
     for dest in [*(d for d in ("model_path",) if d in flags), *(d for d in table if d in flags and d != "model_path")]:
         arguments.extend(new_flag(table[dest], flags.pop(dest)))
-    empty = build(edit_environment(before, configuration.env), arguments, (), table, serve=serve)
-    return empty.apply(Change(set=flags), table) if flags else empty
+    command = build(Frame(tuple(edit_environment(before, configuration.env)), serve=serve), arguments, table)
+    return command.apply(Change(set=flags), table) if flags else command
 
 
 def diff_lines(before: Command, after: Command) -> list[tuple[DiffOp, str]]:

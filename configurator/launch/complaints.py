@@ -46,8 +46,8 @@ class Complaints:
         listed = ", ".join(islice(candidates, _MAX_SHOWN_WORDS))
         more = "" if len(candidates) <= _MAX_SHOWN_WORDS else f" and {len(candidates) - _MAX_SHOWN_WORDS} more"
         message = (
-            f"{shown(word)} is short for several flags of SGLang {self.release} ({listed}{more}), and it refuses to guess; "
-            "write the one you mean in full."
+            f"{shown(word)} is short for several flags of SGLang {self.release} ({listed}{more}), and it refuses "
+            "to guess; write the one you mean in full."
         )
         return Problem("ambiguous", None, word, message, candidates[0], refuses=True)
 
@@ -61,7 +61,8 @@ class Complaints:
         """A switch with ``=value``."""
         name = word.partition("=")[0]
         off = f"{spec.negative} turns it off." if spec.negative else "leave it out to turn it off."
-        message = f"{shown(word)}: {name} is a switch and takes no value ({shown(value) or 'empty'}); write {name} alone, {off}"
+        given = shown(value) or "empty"
+        message = f"{shown(word)}: {name} is a switch and takes no value ({given}); write {name} alone, {off}"
         return Problem("unexpected-value", spec.dest, word, message, name, refuses=True)
 
     def wrong_type(self, spec: FlagSpec, written: str, text: str) -> Problem:
@@ -70,8 +71,8 @@ class Complaints:
         if text[:2] in ("$(", "${") or "`" in text:
             hint = " A shell would put something in its place; here it is text. Write the value, or a plain $NAME."
         message = (
-            f"{written} {shown(text) or '(empty)'}: this flag takes {type_words(spec)}, so SGLang {self.release} refuses to start; "
-            f"give one.{hint}"
+            f"{written} {shown(text) or '(empty)'}: this flag takes {type_words(spec)}, so SGLang {self.release} "
+            f"refuses to start; give one.{hint}"
         )
         return Problem("type", spec.dest, text, message, refuses=True)
 
@@ -82,7 +83,10 @@ class Complaints:
         listed = ", ".join(str(choice) for choice in islice(choices, _MAX_CHOICES))
         more = "" if len(choices) <= _MAX_CHOICES else f" and {len(choices) - _MAX_CHOICES} more"
         ask = f"did you mean {suggestion}?" if suggestion else "take one of these."
-        message = f"{written} {shown(text) or '(empty)'}: SGLang {self.release} takes {listed}{more} here and refuses anything else; {ask}"
+        message = (
+            f"{written} {shown(text) or '(empty)'}: SGLang {self.release} takes {listed}{more} here and "
+            f"refuses anything else; {ask}"
+        )
         return Problem("choice", spec.dest, text, message, suggestion, refuses=True)
 
     def nul(self, spec: FlagSpec, text: str) -> Problem:
@@ -109,12 +113,15 @@ class Complaints:
 
     def reference_word(self, word: str) -> Problem:
         """A variable that stands where flags do: it may hold flags nobody can see here."""
-        message = f"{shown(word)} may hold more flags; they cannot be seen here, so nothing is said about them. It is kept as it is."
+        message = (
+            f"{shown(word)} may hold more flags; they cannot be seen here, so nothing is said about them. "
+            "It is kept as it is."
+        )
         return Problem("left-out", None, word, message)
 
     def help_flag(self, word: str) -> Problem:
         """``--help`` among the arguments."""
-        message = f"{shown(word)} prints the help of SGLang and ends; no server starts. Take it out to launch one."
+        message = f"{shown(word)} prints SGLang's help and ends, so no server starts. Take it out to launch one."
         return Problem("left-out", None, word, message)
 
     def repeated(self, spec: FlagSpec, words: Sequence[str]) -> Problem:

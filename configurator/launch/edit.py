@@ -217,7 +217,10 @@ def edit_environment(words: Sequence[Word], env: Mapping[str, str]) -> list[Word
     out = list(words)
     for name, value in env.items():
         if not is_name(name) or "\0" in value:
-            msg = f"{name}: this cannot be an environment variable; a name is letters, digits and underscores, a value has no NUL."
+            msg = (
+                f"{name}: this cannot be an environment variable; "
+                "a name is letters, digits and underscores, a value has no NUL."
+            )
             raise InputError(msg, part=name)
         joined = f"{name}={value}"
         places = [at for at, word in enumerate(out) if (found := assignment(word)) and found[0] == name]

@@ -30,10 +30,11 @@ def environment(words: Sequence[Word]) -> tuple[dict[str, str], dict[str, str]]:
         if word.role == "launcher":
             counts = passing_on or previous in _CONTAINER_OPTIONS
             passing_on = word.value in _PASS_ON or (passing_on and assignment(word) is not None)
-            if word.value.startswith("--env="):
-                word, counts = word._replace(value=word.value[6:], raw=""), True
         previous = word.value
-        found = assignment(word) if counts else None
+        if word.role == "launcher" and previous.startswith("--env="):
+            found = assignment(word._replace(value=previous[6:], raw=""))
+        else:
+            found = assignment(word) if counts else None
         if found is None:
             continue
         known.pop(found[0], None)

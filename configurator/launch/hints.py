@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from difflib import SequenceMatcher, get_close_matches
 
-from configurator.core.flag import FlagSpec, FlagTable
+from configurator.core.flag import FlagTable
 
 _MAX_WORD = 48
 _MAX_SHORTLIST = 8
@@ -60,7 +60,7 @@ class TableIndex:
         if wanted in self.spellings:
             return wanted
         elsewhere = _ELSEWHERE.get(wanted)
-        if elsewhere in self.table:
+        if elsewhere is not None and elsewhere in self.table:
             return self.table[elsewhere].primary
         if self._pairs is None:
             self._pairs = defaultdict(list)
@@ -107,8 +107,3 @@ def nearest_choice(text: str, choices: Sequence[object]) -> str | None:
 def dashes_for(word: str) -> bool:
     """Tell whether *word* begins with a dash that is no hyphen, as word processors and chats make of two hyphens."""
     return word[:1] in _DASHES and word[:1] != ""
-
-
-def spelled(spec: FlagSpec) -> str:
-    """Return how to name *spec* in a message."""
-    return spec.primary

@@ -8,7 +8,7 @@ from configurator.core.configuration import Configuration
 from configurator.core.errors import InputError
 from configurator.core.flag import FlagTable
 from configurator.launch.arguments import read
-from configurator.launch.command import Command, assemble, build
+from configurator.launch.command import Command, Frame, assemble, build
 from configurator.launch.launcher import find_launcher
 from configurator.launch.problem import FlagHistory, Problem, shown
 from configurator.launch.script import Script, read_script
@@ -18,8 +18,8 @@ MAX_CHARACTERS = 65_536
 """Longer input is cut, with a problem that says so: no launch command is near it."""
 
 _NOT_A_COMMAND = (
-    "This is no SGLang command: there is no 'python -m sglang.launch_server' and no 'sglang serve' in it, and it does not "
-    "begin with a flag; paste a launch command, or its arguments alone."
+    "This is no SGLang command: there is no 'python -m sglang.launch_server' and no 'sglang serve' in it, and it does "
+    "not begin with a flag; paste a launch command, or its arguments alone."
 )
 
 
@@ -57,7 +57,7 @@ def _parse_argv(source: Sequence[str], table: FlagTable, history: FlagHistory | 
         problems.append(_too_long(total))
     launcher = find_launcher(values)
     if launcher is None:
-        return _not_a_command(" ".join(values), problems, table)
+        return _not_a_command(" ".join(values), problems)
     start = launcher.end
     arguments = values[start:]
     reading = read(arguments, table, serve=launcher.serve, history=history)
@@ -68,7 +68,7 @@ def _parse_argv(source: Sequence[str], table: FlagTable, history: FlagHistory | 
     words = [Word(value, "", " ", role) for value, role in zip(arguments, reading.roles, strict=True)]
     if words and not before:
         words[0] = words[0]._replace(gap="")
-    return assemble(before, words, (), reading, launcher.serve, problems, (), history)
+    return assemble(Frame(before, (), launcher.serve, tuple(problems), (), history), words, reading)
 
 
 def _cut_words(values: list[str]) -> list[str]:
@@ -88,14 +88,13 @@ def _too_long(total: int) -> Problem:
     return Problem("left-out", None, "", message)
 
 
-def _not_a_command(text: str, problems: list[Problem], table: FlagTable) -> Command:
-    del table
+def _not_a_command(text: str, problems: list[Problem]) -> Command:
     problems = [*problems, Problem("not-a-command", None, shown(text), _NOT_A_COMMAND, refuses=True)]
     return Command((), Configuration(), {}, tuple(problems), (text,), text_problems=tuple(problems))
 
 
 def _parse_text(source: str, table: FlagTable, history: FlagHistory | None) -> Command:
-    if not source.strip():
+    if not source:
         raise InputError("There is no command: paste a launch command, or its arguments alone.", part="command")
     problems: list[Problem] = []
     if len(source) > MAX_CHARACTERS:
@@ -110,7 +109,7 @@ def _parse_text(source: str, table: FlagTable, history: FlagHistory | None) -> C
             script = inner._replace(left_out=(*script.left_out, *inner.left_out))
             problems += script.problems
     if script.launcher is None:
-        return _not_a_command(source, problems, table)
+        return _not_a_command(source, problems)
     words, launcher = script.words, script.launcher
     first_env = len(script.preamble)
     before = [*script.preamble]
@@ -122,16 +121,8 @@ def _parse_text(source: str, table: FlagTable, history: FlagHistory | None) -> C
     if arguments and not launcher.end:
         gap = "\n" if first_env else ""
         arguments = [arguments[0]._replace(gap=gap), *arguments[1:]]
-    return build(
-        before,
-        arguments,
-        script.tail,
-        table,
-        serve=launcher.serve,
-        text_problems=problems,
-        left_out=script.left_out,
-        history=history,
-    )
+    frame = Frame(tuple(before), script.tail, launcher.serve, tuple(problems), script.left_out, history)
+    return build(frame, arguments, table)
 
 
 def _inner(text: str) -> Script | None:

@@ -24,7 +24,7 @@ ProblemKind = Literal[
 """``repeated``, ``left-out``, ``substitution`` and ``joined`` are notes: nothing refuses because of them alone."""
 
 FlagHistory = Callable[[str], str | None]
-"""Says of an option string what became of it in other releases, as a phrase ("it was removed in 0.5.21"), or ``None``."""
+"""Says of an option string what became of it elsewhere, as a phrase ("it was removed in 0.5.21"), or ``None``."""
 
 MAX_PROBLEMS = 100
 """More are counted, not listed: nobody reads them, and a hostile text could ask for tens of thousands."""

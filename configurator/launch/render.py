@@ -18,40 +18,30 @@ _MAX_DIFFED = 1500
 
 def logical_lines(words: Sequence[Word]) -> list[Line]:
     """Return the lines of a command: comments, export lines, launcher, one per flag, then pipes and redirections."""
-    comments: list[Line] = []
-    setup: list[list[str]] = []
-    env: list[str] = []
+    before: dict[Role, list[list[str]]] = {"comment": [], "setup": [], "env": []}
     launcher: list[str] = []
     groups: list[tuple[Role, list[str]]] = []
     tail: list[str] = []
     for word in words:
-        role = word.role
-        if role == "comment":
-            comments.append(("comment", word.raw))
-        elif role == "setup":
-            if not setup or "\n" in word.gap or word.value == "export":
-                setup.append([])
-            setup[-1].append(word.safe)
-        elif role == "env":
-            env.append(word.safe)
-        elif role == "launcher":
-            launcher.append(word.safe)
+        role, text = word.role, word.safe
+        if role in before:
+            if role == "setup" and before[role] and "\n" not in word.gap:
+                before[role][-1].append(text)
+            else:
+                before[role].append([text])  # one line per variable, so that a new one changes no other line
         elif role == "tail":
-            tail.append(word.safe)
-        elif role == "flag" and word.value[:1] != "-" and not groups and launcher:
-            launcher.append(word.safe)  # the bare model path of "sglang serve MODEL"
+            tail.append(text)
+        elif role == "launcher" or (launcher and not groups and not word.value.startswith("-")):
+            launcher.append(text)  # or the bare model path of "sglang serve MODEL"
         elif role in ("flag", "unknown") or not groups:
-            groups.append((role, [word.safe]))
+            groups.append((role, [text]))
         else:
-            groups[-1][1].append(word.safe)
-    lines: list[Line] = [*comments, *(("setup", " ".join(line)) for line in setup)]
-    lines.extend(("env", text) for text in env)  # one line each, so that a new one changes no other line
+            groups[-1][1].append(text)
+    started = [(role, parts) for role, lines in before.items() for parts in lines]
     if launcher:
-        lines.append(("launcher", " ".join(launcher)))
-    lines.extend((role, " ".join(group)) for role, group in groups)
-    if tail:
-        lines.append(("tail", " ".join(tail)))
-    return lines
+        started.append(("launcher", launcher))
+    ended: list[tuple[Role, list[str]]] = [("tail", tail)] if tail else []
+    return [(role, " ".join(parts)) for role, parts in (*started, *groups, *ended)]
 
 
 def render(words: Sequence[Word], style: Style = "one-flag-per-line") -> str:
