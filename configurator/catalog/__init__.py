@@ -36,3 +36,22 @@ def release(version: str) -> Release:
     if not isinstance(found, Release):
         raise TypeError(f"{module.__name__}.RELEASE is no Release")
     return found
+
+
+@lru_cache(maxsize=512)
+def lifetime(slug: str) -> tuple[str, str | None]:
+    """Return the first release with the rule or resolution *slug*, and the last, ``None`` where the newest has it.
+
+    Raises:
+        InputError: No release has it.
+    """
+    having = [version for version in VERSIONS if slug in _slugs(version)]
+    if not having:
+        raise InputError(f"No rule is called {slug}.", part=slug)
+    return having[0], None if having[-1] == NEWEST else having[-1]
+
+
+@lru_cache(maxsize=len(VERSIONS))
+def _slugs(version: str) -> frozenset[str]:
+    found = release(version)
+    return frozenset(item.slug for items in (found.rules, found.resolutions) for item in items.values())

@@ -33,9 +33,7 @@ from configurator.core.rule import (
 )
 
 _OVERRIDES = "sglang/srt/arg_groups/overrides.py"
-_DEFAULT = Source(
-    path=_OVERRIDES, symbol="get_default_attn_backend", release="0.5.23", line=1127, basis=Basis.RECORDED
-)
+_DEFAULT = Source(path=_OVERRIDES, symbol="get_default_attn_backend", release="0.5.23", line=1127, basis=Basis.RECORDED)
 _UNSET = resolved.attention_backend.is_unset()
 _TOPK_ONE = flag.speculative_algorithm.is_unset() | flag.speculative_eagle_topk.is_in(None, 1)
 
@@ -66,33 +64,62 @@ def _unset_becomes(number: int, slug: str, backend: str, when: Expr, because: st
 
 DEFAULTS = (
     _unset_becomes(350, "attention-default-ascend", "ascend", NPU, "Ascend devices have one backend."),
-    _unset_becomes(351, "attention-default-dsa", "dsa", DSA & ~NPU & ~CPU, "Sparse attention has a backend of its own."),
-    _unset_becomes(352, "attention-default-cpu", "torch_native", CPU, "Without AMX instructions the CPU runs plain torch."),
-    _unset_becomes(353, "attention-default-xpu", "triton", XPU, "Intel XPU falls back to triton; intel_xpu must be asked for."),
-    _unset_becomes(354, "attention-default-hopper", "fa3", SM90 & (LATENT | _TOPK_ONE), "Hopper runs FlashAttention 3."),
     _unset_becomes(
-        355, "attention-default-blackwell-deepseek", "trtllm_mla", SM100 & _DEEPSEEK_FAMILY,
+        351, "attention-default-dsa", "dsa", DSA & ~NPU & ~CPU, "Sparse attention has a backend of its own."
+    ),
+    _unset_becomes(
+        352, "attention-default-cpu", "torch_native", CPU, "Without AMX instructions the CPU runs plain torch."
+    ),
+    _unset_becomes(
+        353, "attention-default-xpu", "triton", XPU, "Intel XPU falls back to triton; intel_xpu must be asked for."
+    ),
+    _unset_becomes(
+        354, "attention-default-hopper", "fa3", SM90 & (LATENT | _TOPK_ONE), "Hopper runs FlashAttention 3."
+    ),
+    _unset_becomes(
+        355,
+        "attention-default-blackwell-deepseek",
+        "trtllm_mla",
+        SM100 & _DEEPSEEK_FAMILY,
         "DeepSeek and Kimi-K2 models choose TensorRT-LLM's MLA kernels on data-centre Blackwell.",
     ),
     _unset_becomes(
-        356, "attention-default-blackwell-qwen35", "triton", SM100 & _QWEN35,
+        356,
+        "attention-default-blackwell-qwen35",
+        "triton",
+        SM100 & _QWEN35,
         "Hybrid Qwen models choose triton on data-centre Blackwell.",
     ),
     _unset_becomes(
-        357, "attention-default-blackwell-mla", "flashinfer", SM100 & MLA,
+        357,
+        "attention-default-blackwell-mla",
+        "flashinfer",
+        SM100 & MLA,
         "Other MLA models run FlashInfer on data-centre Blackwell.",
     ),
     _unset_becomes(
-        358, "attention-default-blackwell-gqa", "trtllm_mha", SM100 & GQA & _TOPK_ONE,
+        358,
+        "attention-default-blackwell-gqa",
+        "trtllm_mha",
+        SM100 & GQA & _TOPK_ONE,
         "GQA models run TensorRT-LLM's kernels on data-centre Blackwell.",
     ),
     _unset_becomes(
-        359, "attention-default-rocm-aiter", "aiter", HIP & (GQA | _AITER_HEADS.is_in(16, 128)),
+        359,
+        "attention-default-rocm-aiter",
+        "aiter",
+        HIP & (GQA | _AITER_HEADS.is_in(16, 128)),
         "AMD's aiter kernels serve GQA, and MLA with 16 or 128 heads in a rank.",
     ),
-    _unset_becomes(360, "attention-default-latent-triton", "triton", LATENT, "No other backend is chosen for MLA here."),
     _unset_becomes(
-        361, "attention-default-sinks", "triton", model.has_attention_sinks.holds(), "FlashInfer has no attention sinks."
+        360, "attention-default-latent-triton", "triton", LATENT, "No other backend is chosen for MLA here."
+    ),
+    _unset_becomes(
+        361,
+        "attention-default-sinks",
+        "triton",
+        model.has_attention_sinks.holds(),
+        "FlashInfer has no attention sinks.",
     ),
     _unset_becomes(362, "attention-default-flashinfer", "flashinfer", CUDA, "FlashInfer serves the rest on CUDA."),
 )

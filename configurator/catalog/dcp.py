@@ -97,9 +97,7 @@ PLATFORM_HIP_OR_CUDA = Rule(
     says="--dcp-size {asked.dcp_size} asks for decode context parallelism, and this platform is {hardware.platform}.",
     because="0.5.15 and 0.5.16 have it for CUDA and ROCm only.",
     fixes=(Set("dcp_size", 1),),
-    source=Source(
-        path=_CLI, symbol="_handle_dcp_validation", release="0.5.16", line=3176, basis=Basis.RECORDED
-    ),
+    source=Source(path=_CLI, symbol="_handle_dcp_validation", release="0.5.16", line=3176, basis=Basis.RECORDED),
     upstream_signature="supported on the AMD HIP platform, but got dcp_size=",
     example=Example(argv="--tp-size 8 --dcp-size 4", hardware="max1550x8", model="llama-3.1-70b"),
     accept=Example(argv="--tp-size 8 --dcp-size 4 --attention-backend flashinfer", hardware="h100x8"),
@@ -115,9 +113,7 @@ CUDA_NO_SPEC = Rule(
     says="--dcp-size {asked.dcp_size} is combined with --speculative-algorithm {asked.speculative_algorithm} on CUDA.",
     because="0.5.15 and 0.5.16 refuse every speculative algorithm under DCP on CUDA; 0.5.17 dropped the check.",
     fixes=(Unset("speculative_algorithm"), Set("dcp_size", 1)),
-    source=Source(
-        path=_CLI, symbol="_handle_dcp_validation", release="0.5.16", line=3168, basis=Basis.RECORDED
-    ),
+    source=Source(path=_CLI, symbol="_handle_dcp_validation", release="0.5.16", line=3168, basis=Basis.RECORDED),
     upstream_signature="does not support any speculative algorithm, but got ",
     example=Example(argv="--tp-size 8 --dcp-size 4 --attention-backend flashinfer --speculative-algorithm NEXTN"),
     accept=Example(argv="--tp-size 8 --dcp-size 4 --attention-backend flashinfer"),
@@ -207,12 +203,12 @@ REPLICATE_Q_NEEDS_A2A_STATIC = Rule(
     says="--dcp-replicate-q-proj needs a2a or fi_a2a, and --dcp-comm-backend is {asked.dcp_comm_backend}.",
     because=_NEEDS_A2A_WHY + " Up to 0.5.19 an unset backend is ag_rs.",
     fixes=(Set("dcp_comm_backend", "a2a"), Set("dcp_comm_backend", "fi_a2a"), Unset("dcp_replicate_q_proj")),
-    source=Source(
-        path=_HOOK, symbol="handle_dcp_validation", release="0.5.19", basis=Basis.RECORDED
-    ),
+    source=Source(path=_HOOK, symbol="handle_dcp_validation", release="0.5.19", basis=Basis.RECORDED),
     upstream_signature="--dcp-replicate-q-proj only applies to the a2a/fi_a2a DCP",
     example=Example(argv="--tp-size 8 --dcp-size 4 --dcp-replicate-q-proj"),
-    accept=Example(argv="--tp-size 8 --dcp-size 4 --dcp-replicate-q-proj --dcp-comm-backend a2a --attention-backend flashinfer"),
+    accept=Example(
+        argv="--tp-size 8 --dcp-size 4 --dcp-replicate-q-proj --dcp-comm-backend a2a --attention-backend flashinfer"
+    ),
 )
 
 REPLICATE_Q_NEEDS_A2A = Rule(
@@ -234,7 +230,9 @@ REPLICATE_Q_NEEDS_A2A = Rule(
     source=_handled(270),
     upstream_signature="--dcp-replicate-q-proj only applies to the a2a/fi_a2a DCP",
     example=Example(argv="--tp-size 8 --dcp-size 4 --dcp-comm-backend ag_rs --dcp-replicate-q-proj"),
-    accept=Example(argv="--tp-size 8 --dcp-size 4 --dcp-comm-backend a2a --dcp-replicate-q-proj --attention-backend flashinfer"),
+    accept=Example(
+        argv="--tp-size 8 --dcp-size 4 --dcp-comm-backend a2a --dcp-replicate-q-proj --attention-backend flashinfer"
+    ),
 )
 
 TP_MOD_DCP = Rule(
@@ -291,9 +289,7 @@ _FI_A2A_FITS = SM100 & (MNNVL | GROUP_IN_ONE_NODE)
 
 
 def _auto(line: int, release: str = "0.5.23") -> Source:
-    return Source(
-        path=_OVERRIDES, symbol="_dcp_comm_backend_default", release=release, line=line, basis=Basis.RECORDED
-    )
+    return Source(path=_OVERRIDES, symbol="_dcp_comm_backend_default", release=release, line=line, basis=Basis.RECORDED)
 
 
 AUTO_OFF = Resolution(

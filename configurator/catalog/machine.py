@@ -21,9 +21,7 @@ RANKS_EXCEED_GPUS = Rule(
     values={"gpus": GPUS_NEEDED},
     because="Every rank takes a GPU of its own; a rank without one fails when it selects its device.",
     fixes=(Choose("tp_size"), Choose("nnodes"), Choose("pp_size")),
-    source=Source(
-        path="sglang/srt/model_executor/model_runner.py", symbol="init_torch_distributed", release="0.5.23"
-    ),
+    source=Source(path="sglang/srt/model_executor/model_runner.py", symbol="init_torch_distributed", release="0.5.23"),
     upstream_signature="invalid device ordinal",
     example=Example(argv="--tp-size 16"),
     accept=Example(argv="--tp-size 16 --nnodes 2 --node-rank 0 --dist-init-addr 10.0.0.1:5000"),

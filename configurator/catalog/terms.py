@@ -28,9 +28,7 @@ SM120: Expr = CUDA & hardware.sm.is_in(120, 121)
 BLACKWELL: Expr = SM100 | SM120
 MNNVL: Expr = hardware.mnnvl.holds()
 
-TP_PER_NODE = Derived(
-    "tensor-parallel ranks of one node", tp_size_per_node, (flag.tp_size, flag.nnodes, flag.pp_size)
-)
+TP_PER_NODE = Derived("tensor-parallel ranks of one node", tp_size_per_node, (flag.tp_size, flag.nnodes, flag.pp_size))
 GPUS_NEEDED = Derived("GPUs needed in each node", gpus_needed, (flag.tp_size, flag.pp_size, flag.nnodes))
 WORLD_SIZE = Derived("ranks of one replica", lambda tp_size, pp_size: tp_size * pp_size, (flag.tp_size, flag.pp_size))
 GROUP_IN_ONE_NODE: Expr = flag.dcp_size.divides(TP_PER_NODE)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from configurator.core.configuration import Change, Configuration
-from configurator.core.engine import Case, Engine, Finding, _Environment, engine_for, show
+from configurator.core.engine import Case, Engine, Environment, Finding, engine_for, show
 from configurator.core.flag import FlagValue
 from configurator.core.rule import Effect
 from configurator.core.unknown import Unknown, is_unknown
@@ -57,6 +57,9 @@ class Availability:
     slows: bool = False
 
 
+_SWITCH: Mapping[str, tuple[FlagValue, ...]] = {"boolean": (True, False), "true": (False, True), "false": (True, False)}
+
+
 def choices(engine: Engine, dest: str, configuration: Configuration) -> tuple[Choice, ...]:
     """Return the choices offered for *dest*, in order; a value the user gave is always among them."""
     modelled = engine.release.modelled[dest]
@@ -64,7 +67,7 @@ def choices(engine: Engine, dest: str, configuration: Configuration) -> tuple[Ch
     offered: list[Choice] = [AUTO] if modelled.auto else []
     values: tuple[FlagValue, ...] = modelled.values
     if not values and spec is not None:
-        values = spec.choices or ((True, False) if spec.action == "boolean" else (False, True) if spec.type == "bool" else ())
+        values = spec.choices or _SWITCH.get(spec.action, ())
     if spec is not None and spec.choices is not None:
         values = tuple(v for v in values if v in spec.choices)
     given = configuration.flags.get(dest)
@@ -130,19 +133,21 @@ def _availability(engine: Engine, case: Case, dest: str, choice: Choice, *, is_c
         elif is_unknown(truth) and not undecided:
             undecided = truth.reason
     becomes = env[f"resolved.{dest}"] if isinstance(choice, Auto) else None
-    slows = any(
-        c.rule.effect is Effect.SLOWS and dest in c.flags and c.violated(env) is True for c in engine.rules
-    )
+    slows = any(c.rule.effect is Effect.SLOWS and dest in c.flags and c.violated(env) is True for c in engine.rules)
     label = label_of(engine, dest, choice)
     if blocking:
         codes = tuple(f.rule.code for f in blocking)
         reason = blocking[0].message
         if is_chosen:
-            return Availability(choice, label, "open", chosen=True, conflict=True, codes=codes, reason=reason, becomes=becomes)
+            return Availability(
+                choice, label, "open", chosen=True, conflict=True, codes=codes, reason=reason, becomes=becomes
+            )
         by: BlockedBy = "fact" if _by_fact(engine, case, dest, choice, codes) else "choice"
         return Availability(choice, label, "blocked", blocked_by=by, codes=codes, reason=reason, becomes=becomes)
     if undecided:
-        return Availability(choice, label, "undecided", chosen=is_chosen, reason=undecided, becomes=becomes, slows=slows)
+        return Availability(
+            choice, label, "undecided", chosen=is_chosen, reason=undecided, becomes=becomes, slows=slows
+        )
     return Availability(choice, label, "open", chosen=is_chosen, becomes=becomes, slows=slows)
 
 
@@ -151,7 +156,7 @@ _FREE = Unknown("any other choice")
 
 def _by_fact(engine: Engine, case: Case, dest: str, choice: Choice, codes: tuple[str, ...]) -> bool:
     """Tell whether *choice* is broken whatever the other flags say: three-valued logic with those left open."""
-    env = _Environment({key: _FREE for key in engine.defaults})
+    env = Environment({key: _FREE for key in engine.defaults})
     env["given"] = frozenset({dest})
     env.update(engine.release.software)
     env.update(case.facts)

@@ -88,7 +88,7 @@ class Report:
         return "warn" if self.findings else "ok"
 
 
-class _Environment(dict[str, object]):
+class Environment(dict[str, object]):
     """The values of one evaluation; a key nobody set is a missing fact."""
 
     __slots__ = ()
@@ -130,9 +130,7 @@ class Engine:
             self.defaults[f"resolved.{dest}"] = value
         self.rules = tuple(sorted((_compile_rule(rule) for rule in release.rules.values()), key=lambda c: c.sort_key))
         self.breaking = tuple(c for c in self.rules if c.rule.effect.breaks)
-        self.breaking_by_flag = {
-            dest: tuple(c for c in self.breaking if dest in c.flags) for dest in release.modelled
-        }
+        self.breaking_by_flag = {dest: tuple(c for c in self.breaking if dest in c.flags) for dest in release.modelled}
         self.resolutions = tuple(
             _compile_resolution(r) for r in sorted(release.resolutions.values(), key=lambda r: (r.order, r.code))
         )
@@ -141,7 +139,7 @@ class Engine:
         self, configuration: Configuration, facts: Mapping[str, object], unread: Mapping[str, Unknown] | None = None
     ) -> tuple[Env, dict[str, str]]:
         """Return the environment after all resolutions, and which of them decided what."""
-        env = _Environment(self.defaults)
+        env = Environment(self.defaults)
         env.update(self.release.software)
         env.update(facts)
         env["given"] = frozenset(configuration.flags)
@@ -153,7 +151,7 @@ class Engine:
             env[f"asked.{dest}"] = env[f"resolved.{dest}"] = unknown
         return env, self.resolve(env)
 
-    def resolve(self, env: _Environment) -> dict[str, str]:
+    def resolve(self, env: Environment) -> dict[str, str]:
         """Apply the resolutions to *env* in place; return the slug that decided each dest.
 
         Where it cannot be decided whether a resolution applies, what it would set becomes unknown, unless it
@@ -182,7 +180,9 @@ class Engine:
             if truth is False:
                 continue
             if is_unknown(truth):
-                findings.append(Finding(compiled.rule, certain=False, message=compiled.message(env), reason=truth.reason))
+                findings.append(
+                    Finding(compiled.rule, certain=False, message=compiled.message(env), reason=truth.reason)
+                )
             else:
                 findings.append(Finding(compiled.rule, certain=True, message=compiled.message(env)))
         resolved = {dest: env[f"resolved.{dest}"] for dest in (*self.release.modelled, *self.release.results)}
@@ -263,7 +263,12 @@ def show(value: object) -> str:
 
 def _compile_resolution(resolution: Resolution) -> _CompiledResolution:
     sets = tuple(
-        (dest, f"resolved.{dest}", value.get() if isinstance(value, Term) else None, None if isinstance(value, Term) else value)
+        (
+            dest,
+            f"resolved.{dest}",
+            value.get() if isinstance(value, Term) else None,
+            None if isinstance(value, Term) else value,
+        )
         for dest, value in resolution.sets.items()
     )
     return _CompiledResolution(resolution, resolution.when.compile(), sets)

@@ -100,7 +100,9 @@ class Release:
         """
         gone = set(retire)
         if unknown := gone - set(self.rules) - set(self.resolutions):
-            raise CatalogError(f"SGLang {version} retires {', '.join(sorted(unknown))}, which {self.version} does not have")
+            raise CatalogError(
+                f"SGLang {version} retires {', '.join(sorted(unknown))}, which {self.version} does not have"
+            )
         return replace(
             self,
             version=version,
@@ -130,7 +132,9 @@ def by_code(items: Iterable[Declared]) -> Mapping[str, Declared]:
     return found
 
 
-def _merge(version: str, old: Mapping[str, Declared], gone: set[str], new: Iterable[Declared]) -> Mapping[str, Declared]:
+def _merge(
+    version: str, old: Mapping[str, Declared], gone: set[str], new: Iterable[Declared]
+) -> Mapping[str, Declared]:
     kept = {code: item for code, item in old.items() if code not in gone}
     added = by_code(new)
     if twice := set(kept) & set(added):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 
 from configurator.core.availability import AUTO, Auto, Choice, change_to, choices, chosen
@@ -50,11 +50,14 @@ def fixes(case: Case, finding: Finding) -> tuple[Change, ...]:
     rule = finding.rule
 
     def works(change: Change) -> bool:
-        after = engine.check(Case(case.release, case.configuration.replace(change), case.facts, _still_unread(case, change)))
+        after = engine.check(
+            Case(case.release, case.configuration.replace(change), case.facts, _still_unread(case, change))
+        )
         for other in after.findings:
             if other.rule.code == rule.code:
                 return False
-            if other.rule.effect.rank <= rule.effect.rank and other.certain and other.rule.code not in bad_before:
+            as_bad = other.rule.effect.breaks or other.rule.effect.rank <= rule.effect.rank
+            if as_bad and other.certain and other.rule.code not in bad_before:
                 return False
         return True
 
@@ -63,7 +66,10 @@ def fixes(case: Case, finding: Finding) -> tuple[Change, ...]:
             found.append(change)
     if not found and rule.effect is not Effect.UNVERIFIED:
         single = sorted(
-            ((step_cost(engine, case, dest, choice), change_to(engine, dest, choice)) for dest, choice in _steps(engine, case.configuration, rule)),
+            (
+                (step_cost(engine, case, dest, choice), change_to(engine, dest, choice))
+                for dest, choice in _steps(engine, case.configuration, rule)
+            ),
             key=lambda pair: pair[0],
         )
         found.extend(change for _, change in single if works(change))
@@ -88,24 +94,47 @@ def _declared(engine: Engine, case: Case, rule: Rule) -> Iterator[Change]:
             case Choose(dest):
                 if dest in engine.release.table:
                     ranked = sorted(
-                        (c for c in choices(engine, dest, case.configuration) if _is_step(engine, case.configuration, dest, c)),
+                        (
+                            c
+                            for c in choices(engine, dest, case.configuration)
+                            if _is_step(engine, case.configuration, dest, c)
+                        ),
                         key=lambda c: step_cost(engine, case, dest, c),
                     )
                     for choice in ranked:
                         yield change_to(engine, dest, choice)
 
 
-def repairs(case: Case, limit: int = 5) -> tuple[Repair, ...]:
-    """Return up to *limit* repairs of the whole command, cheapest first; none of them contains another.
+def repairs(case: Case, limit: int = 4) -> tuple[Repair, ...]:
+    """Return repairs of the whole command, cheapest first; none of them contains another.
 
-    Empty where nothing breaks, and where no change of flags helps.
+    Of repairs that change the same flags only the cheapest is returned: up to *limit* that keep DCP, then, last, the
+    cheapest that gives it up. Empty where nothing breaks, and where no change of flags helps.
     """
     engine = engine_for(case.release)
-    found: list[Repair] = []
-    for change, cost in _search(engine, case, broken=lambda c: engine.broken(c, case), pinned=frozenset(), limit=limit):
-        after = engine.check(Case(case.release, case.configuration.replace(change), case.facts, case.unread))
-        found.append(Repair(change, round(cost, 2), after.verdict))
-    return tuple(found)
+    found = list(_ranked(engine, case, Change(), 0.0, limit))
+    if engine.broken(case.configuration, case) and "dcp_size" in case.configuration:
+        off = change_to(engine, "dcp_size", 1)
+        found.extend(_ranked(engine, case, off, step_cost(engine, case, "dcp_size", 1), 1))
+    unique = {_signature(repair.change): repair for repair in found}
+    return tuple(sorted(unique.values(), key=lambda repair: repair.cost))
+
+
+def _ranked(engine: Engine, case: Case, start: Change, start_cost: float, limit: int) -> Iterator[Repair]:
+    shapes: set[frozenset[str]] = set()
+    for change, cost in _search(
+        engine, case, _Goal(lambda c: engine.broken(c, case), first=start, first_cost=start_cost)
+    ):
+        shape = frozenset({*change.set, *change.unset, *change.env})
+        if shape in shapes:
+            continue
+        shapes.add(shape)
+        after = engine.check(
+            Case(case.release, case.configuration.replace(change), case.facts, _still_unread(case, change))
+        )
+        yield Repair(change, round(cost, 2), after.verdict)
+        if len(shapes) >= limit:
+            return
 
 
 def way_out(case: Case, dest: str, choice: Choice) -> Change | None:
@@ -113,8 +142,8 @@ def way_out(case: Case, dest: str, choice: Choice) -> Change | None:
     engine = engine_for(case.release)
     base = case.configuration.replace(change_to(engine, dest, choice))
     start = Case(case.release, base, case.facts, {d: u for d, u in case.unread.items() if d != dest})
-    search = _search(engine, start, broken=lambda c: engine.broken(c, start, about=(dest,)), pinned=frozenset({dest}), limit=1)
-    return next((change for change, _ in search), None)
+    goal = _Goal(lambda c: engine.broken(c, start, about=(dest,)), pinned=frozenset({dest}))
+    return next((change for change, _ in _search(engine, start, goal)), None)
 
 
 def step_cost(engine: Engine, case: Case, dest: str, choice: Choice) -> float:
@@ -150,37 +179,44 @@ def _steps(engine: Engine, configuration: Configuration, rule: Rule) -> Iterator
                 yield dest, AUTO
 
 
-def _search(
-    engine: Engine, case: Case, *, broken: Callable[[Configuration], frozenset[str]], pinned: frozenset[str], limit: int
-) -> Iterator[tuple[Change, float]]:
-    """Yield changes that leave ``broken`` empty, cheapest first, none containing an earlier one."""
+@dataclass(frozen=True)
+class _Goal:
+    """What a search wants: no code left in ``broken``, from a first change on, with some flags left alone."""
+
+    broken: Callable[[Configuration], frozenset[str]]
+    pinned: frozenset[str] = frozenset()
+    first: Change = field(default_factory=Change)
+    first_cost: float = 0.0
+
+
+def _search(engine: Engine, case: Case, goal: _Goal) -> Iterator[tuple[Change, float]]:
+    """Yield changes that reach *goal*, cheapest first, none containing an earlier one."""
     order = count()
-    queue: list[tuple[float, int, Change]] = [(0.0, next(order), Change())]
+    queue: list[tuple[float, int, Change]] = [(goal.first_cost, next(order), goal.first)]
     seen: set[frozenset[tuple[str, object]]] = set()
     accepted: list[frozenset[tuple[str, object]]] = []
     rank = {compiled.rule.code: (i, compiled.rule) for i, compiled in enumerate(engine.breaking)}
     evaluated = 0
-    while queue and evaluated < _BUDGET and len(accepted) < limit:
+    while queue and evaluated < _BUDGET:
         cost, _, change = heapq.heappop(queue)
         signature = _signature(change)
         if signature in seen or any(earlier <= signature for earlier in accepted):
             continue
         seen.add(signature)
         configuration = case.configuration.replace(change)
-        codes = broken(configuration)
+        codes = goal.broken(configuration)
         evaluated += 1
         if not codes:
-            if change:
-                accepted.append(signature)
-                yield change, cost
-                continue
-            return
+            if not change:
+                return
+            accepted.append(signature)
+            yield change, cost
+            continue
         _, rule = min((rank[code] for code in codes), key=lambda pair: pair[0])
+        changed = {*change.set, *change.unset, *change.env} | goal.pinned
         for step in _branch(engine, case, configuration, rule):
-            touched = {*step.change.set, *step.change.unset, *step.change.env}
-            if touched & pinned or touched & {*change.set, *change.unset, *change.env}:
-                continue
-            heapq.heappush(queue, (cost + step.cost, next(order), change.then(step.change)))
+            if not changed & {*step.change.set, *step.change.unset, *step.change.env}:
+                heapq.heappush(queue, (cost + step.cost, next(order), change.then(step.change)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,5 +242,9 @@ def _branch(engine: Engine, case: Case, configuration: Configuration, rule: Rule
 
 def _signature(change: Change) -> frozenset[tuple[str, object]]:
     return frozenset(
-        [*change.set.items(), *((dest, AUTO) for dest in change.unset), *((f"${name}", v) for name, v in change.env.items())]
+        [
+            *change.set.items(),
+            *((dest, AUTO) for dest in change.unset),
+            *((f"${name}", v) for name, v in change.env.items()),
+        ]
     )

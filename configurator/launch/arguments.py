@@ -241,7 +241,8 @@ class _Reader:
         elif spec is None:
             reading.problems.append(self.complain.unknown_flag(word))
         elif spec.action == "help":
-            reading.problems.append(self.complain.help_flag(word))
+            help_ = self.complain.help_flag(word) if option.value is None else None
+            reading.problems.append(help_ or self.complain.switch_with_value(spec, word, option.value or ""))
         return end
 
     def _stray(self, at: int) -> int:

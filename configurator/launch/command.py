@@ -14,7 +14,7 @@ from configurator.launch.edit import edit_arguments, edit_environment, new_flag
 from configurator.launch.environment import environment
 from configurator.launch.problem import FlagHistory, Problem, limited
 from configurator.launch.render import DiffOp, Style
-from configurator.launch.word import Word
+from configurator.launch.word import Piece, Word, pieces_value, quote_pieces
 
 PYTHON_LAUNCHER = ("python", "-m", "sglang.launch_server")
 SERVE_LAUNCHER = ("sglang", "serve")
@@ -120,6 +120,25 @@ class Command:
         elif arguments and before and not arguments[0].gap:
             arguments = [arguments[0]._replace(gap=" "), *arguments[1:]]
         frame = Frame(before, self.words[self.end :], self.serve, self.text_problems, self.left_out, self.history)
+        return build(frame, arguments, table)
+
+    def with_reference(self, dest: str, pieces: Sequence[Piece], table: FlagTable) -> Command:
+        """Return the command with a flag of one value set to text with references, such as ``$MASTER_ADDR:5000``.
+
+        Raises:
+            InputError: If the flag is none of the release.
+        """
+        placed = self.apply(Change(set={dest: "reference"}), table)
+        given = next((o for o in reversed(placed.occurrences) if o.spec.dest == dest), None)
+        if given is None:  # the flag takes no value; a reference cannot stand there
+            return self
+        at = placed.start + given.end - 1
+        text = [(False, f"{given.spelling}="), *pieces] if given.explicit else list(pieces)
+        word = placed.words[at]._replace(value=pieces_value(text), raw="", live=quote_pieces(text))
+        frame = Frame(
+            self.words[: self.start], self.words[self.end :], self.serve, self.text_problems, self.left_out, self.history
+        )
+        arguments = [*placed.words[placed.start : at], word, *placed.words[at + 1 : placed.end]]
         return build(frame, arguments, table)
 
     def launched(self, *, serve: bool = False) -> Command:

@@ -46,7 +46,8 @@ def find_launcher(values: Sequence[str]) -> Launcher | None:
     env = 0
     while env < len(values) and "=" in values[env] and _ENV_WORD.match(values[env]):
         env += 1
-    if env < len(values) and values[env][:1] == "-" and len(values[env]) > 1:
+    first = values[env] if env < len(values) else ""
+    if first[:1] == "-" and len(first) > 1 and not first.startswith("-m"):
         return Launcher(env, env, serve=False)
     for at in range(env, min(len(values), _SEARCHED)):
         word = values[at]
@@ -58,7 +59,7 @@ def find_launcher(values: Sequence[str]) -> Launcher | None:
             return Launcher(at + 1, env, serve=False)
         if word.endswith("launch_server.py") and _SCRIPT.fullmatch(word):
             return Launcher(at + 1, env, serve=False)
-    return None
+    return Launcher(env, env, serve=False) if first.startswith("-m") else None
 
 
 def container_run(launcher: Sequence[str]) -> int | None:

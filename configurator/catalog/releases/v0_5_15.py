@@ -1,6 +1,6 @@
 """SGLang 0.5.15: --dcp-size appears, on CUDA without speculation and on ROCm."""
 
-from configurator.catalog import attention, dcp, machine
+from configurator.catalog import attention, command_line, dcp, machine
 from configurator.catalog.flag_table import flag_table
 from configurator.catalog.flags import FLAGS, SINCE_17
 from configurator.core.release import Release, by_code
@@ -12,6 +12,7 @@ RELEASE = Release(
     modelled={flag.dest: flag for flag in FLAGS if flag.dest not in SINCE_17},
     rules=by_code(
         (
+            *command_line.RULES,
             dcp.CLI_DCP_SIZE,
             dcp.DCP_SIZE_MIN,
             dcp.PLATFORM_HIP_OR_CUDA,

@@ -1,0 +1,373 @@
+"""The Python functions: check, fix, explain, emit, parse, probe. Each returns a value that also reads as JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from configurator import catalog
+from configurator.core.configuration import Change, Configuration
+from configurator.core.engine import Finding, Report, Verdict
+from configurator.core.errors import InputError
+from configurator.core.flag import FlagTable
+from configurator.core.rule import Choose, Resolution, Rule, Set, SetEnv, Source, Unset
+from configurator.core.unknown import is_unknown
+from configurator.hardware import HardwareSnapshot
+from configurator.launch.command import Command
+from configurator.launch.emit import EmittedFile
+from configurator.launch.emit import emit as emit_files
+from configurator.launch.parse import parse as parse_command
+from configurator.workspace import Workspace
+from configurator.words import describe_change, verdict_sentence
+
+SCHEMA = 1
+Json = dict[str, Any]
+Words = str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answer to :func:`check`.
+
+    Attributes:
+        workspace: The command with its release, machine and model.
+        id: What the caller called the question, or ``None``.
+    """
+
+    workspace: Workspace
+    id: str | None = None
+
+    @property
+    def report(self) -> Report:
+        """The engine's report."""
+        return self.workspace.report
+
+    @property
+    def verdict(self) -> Verdict:
+        """``ok``, ``warn``, ``error`` or ``unknown``."""
+        return self.report.verdict
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings, in order of harm."""
+        return self.report.findings
+
+    @property
+    def resolved(self) -> Json:
+        """What the server makes of each modelled flag; what cannot be decided is left out."""
+        return {dest: value for dest, value in self.report.resolved.items() if not is_unknown(value)}
+
+    @property
+    def command(self) -> str:
+        """The command as shell text."""
+        return self.workspace.command.render()
+
+    @cached_property
+    def sentence(self) -> str:
+        """The verdict in one plain sentence."""
+        return verdict_sentence(self.workspace)
+
+    def to_json(self) -> Json:
+        """Return the document of ``check --json``."""
+        workspace = self.workspace
+        return {
+            "schema": SCHEMA,
+            "id": self.id,
+            "release": workspace.release.version,
+            "hardware": workspace.hardware.name,
+            "model": workspace.model.name,
+            "verdict": self.verdict,
+            "findings": [finding_json(workspace, finding) for finding in self.findings],
+            "resolved": self.resolved,
+            "decided_by": dict(self.report.decided_by),
+            "notes": [problem.message for problem in workspace.notes],
+            "command": self.command,
+        }
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """One repair: what to change, what it costs, the command after it."""
+
+    change: Change
+    cost: float
+    verdict: Verdict
+    command: str
+    diff: str
+
+    def to_json(self) -> Json:
+        """Return one entry of ``fix --json``."""
+        return {
+            **change_json(self.change),
+            "cost": self.cost,
+            "diff": self.diff,
+            "command": self.command,
+            "verdict": self.verdict,
+        }
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A rule, and the line of a pasted text that it was recognised by."""
+
+    rule: Rule | Resolution
+    since: str
+    until: str | None
+    line: int | None = None
+    text: str | None = None
+
+    def to_json(self) -> Json:
+        """Return one entry of ``explain --json``."""
+        rule = self.rule
+        found = {"line": self.line, "text": self.text} if self.line is not None else None
+        return {
+            "code": rule.code,
+            "slug": rule.slug,
+            "effect": rule.effect.value if isinstance(rule, Rule) else None,
+            "stage": rule.stage.value if isinstance(rule, Rule) else None,
+            "since": self.since,
+            "until": self.until,
+            "because": rule.because,
+            "fixes": [_fix_json(fix) for fix in rule.fixes] if isinstance(rule, Rule) else [],
+            "source": source_json(rule.source),
+            "match": found,
+        }
+
+
+def check(
+    command: Words,
+    *,
+    release: str | None = None,
+    hardware: str | HardwareSnapshot | None = None,
+    model: str | Mapping[str, object] | None = None,
+    env: Mapping[str, str] | None = None,
+    id: str | None = None,  # noqa: A002 - the key of the batch format
+) -> Result:
+    """Return everything the catalogue has to say about *command*.
+
+    Args:
+        command: Pasted shell text, or argv words; the launcher's words may be missing from the latter.
+        release: SGLang version; the newest known by default.
+        hardware: Preset, snapshot file, ``local`` or a snapshot; ``h200x8``, assumed, by default.
+        model: Fact sheet, repository, folder or contents of ``config.json``; by default what ``--model-path`` names.
+        env: Environment variables that come with the command.
+        id: Handed back in the JSON.
+
+    Raises:
+        InputError: The text is no SGLang command, or a release, machine or model is not known.
+    """
+    workspace = Workspace.start(command, release=release, hardware=hardware, model=model, env=env)
+    if not workspace.command.is_launch:
+        raise InputError(
+            next(p.message for p in workspace.command.problems if p.kind == "not-a-command"), part=str(command)[:80]
+        )
+    return Result(workspace, id)
+
+
+def fix(command: Words, **facts: Any) -> tuple[Repaired, ...]:
+    """Return the repairs of *command*, cheapest first; empty where nothing is broken or nothing helps.
+
+    Takes the keyword arguments of :func:`check`, and raises what it raises.
+    """
+    return repaired(check(command, **facts).workspace)
+
+
+def repaired(workspace: Workspace) -> tuple[Repaired, ...]:
+    """Return the repairs of a workspace with their commands."""
+    found = []
+    for repair in workspace.repairs():
+        after = workspace.apply(repair.change)
+        found.append(
+            Repaired(repair.change, repair.cost, repair.verdict, after.command.render(), diff_text(workspace, after))
+        )
+    return tuple(found)
+
+
+def explain(name: str) -> Explained:
+    """Return the rule or resolution with this code or slug, as the newest release that has it states it.
+
+    Raises:
+        InputError: There is none; the message names the nearest.
+    """
+    wanted = name.strip()
+    for version in reversed(catalog.VERSIONS):
+        release = catalog.release(version)
+        for item in (*release.rules.values(), *release.resolutions.values()):
+            if wanted.upper() == item.code or wanted.lower() == item.slug:
+                return Explained(item, *catalog.lifetime(item.slug))
+    from difflib import get_close_matches  # noqa: PLC0415 - needed for this message only
+
+    near = get_close_matches(wanted.lower(), sorted(_all_slugs()), n=3, cutoff=0.4)
+    hint = f" Near it: {', '.join(near)}." if near else ""
+    raise InputError(f"No rule is called {wanted}.{hint}", part=wanted)
+
+
+def explain_error(text: str) -> tuple[Explained, ...]:
+    """Return the rules whose message occurs in *text*: an error, a traceback or a server's log.
+
+    Matching is loose about case and white space. Each rule is returned once, with the first line that shows it.
+    """
+    lines = text[:_MAX_LOG].splitlines()
+    squeezed = [_squeeze(line) for line in lines]
+    found: dict[str, Explained] = {}
+    for version in reversed(catalog.VERSIONS):
+        for rule in catalog.release(version).rules.values():
+            if rule.upstream_signature is None or rule.slug in found:
+                continue
+            wanted = _squeeze(rule.upstream_signature)
+            for number, line in enumerate(squeezed, start=1):
+                if wanted in line:
+                    since, until = catalog.lifetime(rule.slug)
+                    found[rule.slug] = Explained(rule, since, until, number, lines[number - 1].strip()[:300])
+                    break
+    specific = [e for e in found.values() if not e.rule.code.startswith("REL")]
+    return tuple(sorted(specific or found.values(), key=lambda e: e.line or 0))
+
+
+_MAX_LOG = 2_000_000
+
+
+def _squeeze(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip().casefold()
+
+
+def _all_slugs() -> set[str]:
+    return {
+        r.slug
+        for v in catalog.VERSIONS
+        for r in (*catalog.release(v).rules.values(), *catalog.release(v).resolutions.values())
+    }
+
+
+def parse(command: Words, *, release: str | None = None) -> Command:
+    """Return *command* as read for *release*: typed flags, kept words, problems. Never raises on its contents."""
+    return parse_command(command, catalog.release(release or catalog.NEWEST).table)
+
+
+def emit(
+    configuration: Configuration | Command | Workspace | Words,
+    *,
+    format: str = "shell",
+    force: bool = False,
+    **facts: Any,  # noqa: A002
+) -> tuple[EmittedFile, ...]:
+    """Return ready-to-run text, one file for each node.
+
+    Args:
+        configuration: What to emit: a command in any form, or a configuration.
+        format: ``shell`` or another of :data:`configurator.launch.emit.FORMATS`.
+        force: Emit what would be refused, crash or corrupt too, with the reasons in a comment.
+        facts: The keyword arguments of :func:`check`.
+
+    Raises:
+        InputError: The verdict is ``error`` and *force* is not set, or the format is not known.
+    """
+    workspace = _workspace_of(configuration, facts)
+    report = workspace.report
+    broken = [f"{f.rule.effect.value} {f.rule.code}: {f.message}" for f in report.findings if f.breaks]
+    if broken and not force:
+        raise InputError(
+            f"This command is not emitted: {broken[0]} Repair it first (fix), or ask for it all the same (force).",
+            part=broken[0],
+        )
+    header = [
+        f"SGLang {workspace.release.version}, {workspace.hardware.label}, {workspace.model.name}",
+        f"checked by dcp-configurator: {report.verdict}",
+        *(f"WARNING: {line}" for line in broken),
+    ]
+    return tuple(emit_files(workspace.command.launched(), format, header=header))
+
+
+def _workspace_of(source: Configuration | Command | Workspace | Words, facts: Mapping[str, Any]) -> Workspace:
+    if isinstance(source, Workspace):
+        return source
+    if isinstance(source, Configuration):
+        from configurator.launch.command import command_from  # noqa: PLC0415
+
+        table = catalog.release(facts.get("release") or catalog.NEWEST).table
+        source = command_from(source, table)
+    if isinstance(source, Command):
+        source = source.render()
+    return check(source, **facts).workspace
+
+
+def probe() -> HardwareSnapshot:
+    """Return what this machine tells of its GPUs; what it does not tell is Unknown, with the reason."""
+    from configurator.hardware.nvml import probe as probe_nvml  # noqa: PLC0415 - pynvml is loaded on demand
+
+    return probe_nvml()
+
+
+# --- JSON -----------------------------------------------------------------------------------------------------------
+
+
+def finding_json(workspace: Workspace, finding: Finding) -> Json:
+    """Return one finding as ``check --json`` prints it."""
+    rule, table = finding.rule, workspace.table
+    fixes = []
+    for change in workspace.fixes(finding):
+        after = workspace.apply(change)
+        fixes.append(
+            {**change_json(change, table), "label": describe_change(change, table), "command": after.command.render()}
+        )
+    return {
+        "code": rule.code,
+        "slug": rule.slug,
+        "effect": rule.effect.value,
+        "stage": rule.stage.value,
+        "certainty": finding.certainty,
+        "message": finding.message,
+        "because": rule.because,
+        "reason": finding.reason or None,
+        "flags": [table[dest].primary for dest in sorted(rule.flags()) if dest in table],
+        "fixes": fixes,
+        "source": source_json(rule.source),
+    }
+
+
+def source_json(source: Source) -> Json:
+    """Return where SGLang says so."""
+    return {
+        "release": source.release,
+        "path": source.path,
+        "symbol": source.symbol,
+        "line": source.line,
+        "url": source.url,
+        "basis": source.basis.value,
+    }
+
+
+def change_json(change: Change, table: FlagTable | None = None) -> Json:
+    """Return a change with flags as they are written."""
+
+    def spell(dest: str) -> str:
+        if dest.startswith("-"):
+            return dest
+        return table[dest].primary if table is not None and dest in table else "--" + dest.replace("_", "-")
+
+    document: Json = {
+        "set": {spell(d): v for d, v in change.set.items()},
+        "unset": sorted(spell(d) for d in change.unset),
+    }
+    return {**document, "env": dict(change.env)} if change.env else document
+
+
+def _fix_json(fix: Set | Unset | Choose | SetEnv) -> Json:
+    match fix:
+        case Set(dest, value):
+            return change_json(Change({dest: value}))
+        case Unset(dest):
+            return change_json(Change(unset=frozenset({dest})))
+        case Choose(dest):
+            return {"choose": "--" + dest.replace("_", "-")}
+        case SetEnv(name, value):
+            return change_json(Change(env={name: value}))
+
+
+def diff_text(before: Workspace, after: Workspace) -> str:
+    """Return the difference of two commands, a flag a line, ``-`` and ``+`` in front."""
+    sign = {"same": " ", "del": "-", "ins": "+"}
+    return "\n".join(f"{sign[op]} {line}" for op, line in before.command.diff(after.command))

@@ -1,0 +1,34 @@
+"""``emit``: ready-to-run text, one block for each node."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from configurator.api import SCHEMA, emit
+from configurator.cli.facts import add_facts, command_of, facts, print_json
+from configurator.core.errors import InputError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``emit``."""
+    add_facts(parser)
+    parser.add_argument("--format", default="shell", metavar="FORMAT", help="shell (default) or another output format")
+    parser.add_argument("--force", action="store_true", help="emit a broken command too, with the reasons in a comment")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the files; return 1 where the command is broken and ``--force`` is not given."""
+    try:
+        files = emit(command_of(options), format=options.format, force=options.force, **facts(options))
+    except InputError as error:
+        if "is not emitted" not in str(error):
+            raise
+        print(f"dcp-configurator emit: {error}", file=sys.stderr)
+        return 1
+    if options.json:
+        found = [{"name": f.name, "node_rank": f.node_rank, "text": f.text} for f in files]
+        print_json({"schema": SCHEMA, "format": options.format, "files": found})
+    else:
+        print("\n".join(file.text for file in files))
+    return 0

@@ -1,0 +1,67 @@
+"""``explain``: one rule, or the rules that a pasted error comes from."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from configurator.api import SCHEMA, Explained, explain, explain_error
+from configurator.cli.facts import add_json, print_json
+from configurator.core.errors import InputError
+from configurator.core.rule import Rule
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``explain``."""
+    parser.add_argument("rule", nargs="?", metavar="CODE|SLUG", help="a rule's code or name")
+    parser.add_argument("--error", metavar="FILE", help="a file with an error, traceback or log ('-': standard input)")
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what is known; return 1 where nothing is recognised."""
+    if (options.rule is None) == (options.error is None):
+        raise InputError("Name a rule, or give a text with --error.")
+    if options.rule is not None:
+        try:
+            found: tuple[Explained, ...] = (explain(options.rule),)
+        except InputError as error:
+            print(f"dcp-configurator explain: {error}", file=sys.stderr)
+            found = ()
+    else:
+        found = explain_error(_text(options.error))
+        if not found:
+            print("No rule's message occurs in this text.", file=sys.stderr)
+    if options.json:
+        print_json({"schema": SCHEMA, "rules": [item.to_json() for item in found], "command": None, "release": None})
+    else:
+        print("\n\n".join(_shown(item) for item in found))
+    return 0 if found else 1
+
+
+def _text(name: str) -> str:
+    if name == "-":
+        return sys.stdin.read()
+    try:
+        return Path(name).read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(f"{name} cannot be read: {error.strerror}.", part=name) from None
+
+
+def _shown(item: Explained) -> str:
+    rule = item.rule
+    kind = f"{rule.effect.value} at {rule.stage.value}" if isinstance(rule, Rule) else "fills in a value"
+    until = f" to {item.until}" if item.until else " on"
+    lines = [f"{rule.code} {rule.slug}: {kind}, from {item.since}{until}", f"  {rule.because}"]
+    if isinstance(rule, Rule):
+        lines.append(f"  when: {rule.when.describe()}")
+        lines.append(f"  needs: {rule.require.describe()}")
+        lines.extend(f"  way out: {fix}" for fix in (item.to_json()["fixes"]))
+    else:
+        lines.append(f"  when: {rule.when.describe()}")
+    source = rule.source
+    lines.append(f"  source: {source.path}{f':{source.line}' if source.line else ''} ({source.symbol}, {source.release})")
+    if item.line is not None:
+        lines.append(f"  found in line {item.line}: {item.text}")
+    return "\n".join(lines)

@@ -1,0 +1,120 @@
+"""What the front ends say, in words: verdicts as sentences, changes as button labels, rules' provenance."""
+
+from __future__ import annotations
+
+from configurator.core.configuration import Change
+from configurator.core.engine import Finding, show
+from configurator.core.flag import FlagTable
+from configurator.core.rule import Basis, Effect, Rule, Stage
+from configurator.workspace import Workspace
+
+_WHEN = {
+    Stage.CLI: "at its command line",
+    Stage.SERVER_ARGS: "at start",
+    Stage.MODEL_ARGS: "at start",
+    Stage.INIT: "while the model is loaded",
+    Stage.RUNTIME: "at the first requests",
+}
+
+_KNOWN = {
+    Basis.RECORDED: "Known from the release's own argument handling, run and recorded.",
+    Basis.EXECUTED: "Known from the release's own code, executed in parts.",
+    Basis.SOURCE: "Known from reading the release's source.",
+    Basis.REPORTED: "Known from a public report.",
+}
+
+
+def verdict_sentence(workspace: Workspace) -> str:
+    """Return what would happen to the command, in one sentence."""
+    release, report = workspace.release.version, workspace.report
+    if not workspace.command.is_launch:
+        return "This is no SGLang launch command."
+    if report.verdict == "ok":
+        return f"No rule of SGLang {release} stands against this command."
+    first = report.findings[0]
+    if report.verdict == "error":
+        what = f"SGLang {release} {_happens(first.rule)}"
+        return f"{what}: {_lowered(first.message)}"
+    if report.verdict == "unknown":
+        undecided = next(f for f in report.findings if f.rule.effect.breaks)
+        return f"It cannot be decided here whether SGLang {release} runs this: {undecided.reason}."
+    number = len(report.findings)
+    return (
+        f"SGLang {release} would run this; {number} thing{'s' if number > 1 else ''} to know: {_lowered(first.message)}"
+    )
+
+
+def verdict_detail(workspace: Workspace) -> str:
+    """Return where the verdict is known from, and how much more there is."""
+    report = workspace.report
+    if report.verdict == "ok":
+        count = len(workspace.release.rules)
+        return f"{count} rules of this release were tested, for {workspace.hardware.label} and {workspace.model.name}."
+    breaking = [f for f in report.findings if f.breaks]
+    more = (
+        f" {len(breaking) - 1} more finding{'s' if len(breaking) > 2 else ''} would stop it later."
+        if len(breaking) > 1
+        else ""
+    )
+    return known_from(report.findings[0].rule) + more
+
+
+def known_from(rule: Rule) -> str:
+    """Return how the claim of *rule* was established, as a sentence."""
+    return _KNOWN[rule.source.basis]
+
+
+def _happens(rule: Rule) -> str:
+    if rule.effect is Effect.REFUSES:
+        return f"would refuse this command {_WHEN[rule.stage]}"
+    if rule.effect is Effect.CRASHES:
+        return f"would start and then crash {_WHEN[rule.stage]}"
+    return "would run and give wrong output"
+
+
+def _lowered(message: str) -> str:
+    return message if message[:2].isupper() or not message[:1].isalpha() else message[0].lower() + message[1:]
+
+
+def effect_title(effect: Effect) -> str:
+    """Return what an effect means, for a tooltip."""
+    return {
+        Effect.REFUSES: "the server does not start",
+        Effect.CRASHES: "the server starts and dies later",
+        Effect.CORRUPTS: "the server runs and its output is wrong",
+        Effect.IGNORES: "the flag is accepted and does nothing",
+        Effect.REWRITES: "the server changes a value you gave",
+        Effect.SLOWS: "it runs, and costs",
+        Effect.UNVERIFIED: "nobody has shown that it works",
+    }[effect]
+
+
+def describe_change(change: Change, table: FlagTable) -> str:
+    """Return *change* as a short instruction: ``Use --dcp-comm-backend a2a``."""
+    parts = [_set(dest, value, table) for dest, value in change.set.items()]
+    parts += [f"drop {_spell(dest, table)}" for dest in sorted(change.unset)]
+    parts += [f"run with {name}={value}" for name, value in change.env.items()]
+    text = ", ".join(parts)
+    return text[:1].upper() + text[1:] if text else "Change nothing"
+
+
+def _set(dest: str, value: object, table: FlagTable) -> str:
+    flag = table.get(dest)
+    if flag is not None and value is True and flag.action in ("true", "boolean"):
+        return f"add {flag.primary}"
+    if flag is not None and value is False and flag.action == "boolean":
+        return f"use {flag.negative}"
+    return f"use {_spell(dest, table)} {show(value)}"
+
+
+def _spell(dest: str, table: FlagTable) -> str:
+    if dest.startswith("-"):
+        return dest
+    flag = table.get(dest)
+    return flag.primary if flag is not None else "--" + dest.replace("_", "-")
+
+
+def finding_line(finding: Finding) -> str:
+    """Return one finding as a line of text, as it begins in lists: effect, code, message."""
+    certainty = "" if finding.certain else " (undecided: " + finding.reason + ")"
+    return f"{finding.rule.effect.value} {finding.rule.code} {finding.message}{certainty}"

@@ -1,0 +1,325 @@
+"""One command on one release, machine and model, with everything the front ends ask about it.
+
+A workspace is frozen; every change returns another one. The page, the command line and the Python functions all work
+through it, so that they cannot disagree. It knows no widget and prints nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from configurator import catalog
+from configurator.catalog.command_line import BY_FLAG, BY_KIND
+from configurator.core.availability import AUTO, Auto, Availability, Choice, change_to, options
+from configurator.core.configuration import Change, Configuration
+from configurator.core.engine import Case, Finding, Report, engine_for
+from configurator.core.errors import InputError
+from configurator.core.flag import FlagTable
+from configurator.core.release import Release
+from configurator.core.repair import Repair, fixes, repairs, way_out
+from configurator.core.unknown import Unknown
+from configurator.hardware import HardwareSnapshot, list_presets, load_hardware
+from configurator.launch.command import Command
+from configurator.launch.parse import parse
+from configurator.launch.problem import Problem
+from configurator.models import ModelFacts, find_model, list_models, load_model
+
+DEFAULT_HARDWARE = "h200x8"
+"""Assumed where no machine is named and none is probed: fp8 DeepSeek-V3.1 fits it, eight 80 GB GPUs do not hold it."""
+
+DEFAULT_COMMAND = (
+    "python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3.1 "
+    "--tp-size 8 --dcp-size 4 --attention-backend flashinfer"
+)
+
+_PLACEHOLDERS = ("none", "dummy")
+_NOTES = frozenset({"not-a-command", "quote", "left-out", "substitution", "joined"})
+"""Problems of a text that are no rule's business: the server never sees them."""
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """Which model the facts are of.
+
+    Attributes:
+        name: As the user knows it.
+        facts: ``model.*`` facts; empty where the model is not known.
+        note: Why nothing is known of it, or where the numbers are from.
+        chosen: Whether the user named it apart from the command.
+    """
+
+    name: str
+    facts: Mapping[str, object] = field(default_factory=dict, hash=False)
+    note: str = ""
+    chosen: bool = False
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A command, the release it is for, and what is known of machine and model.
+
+    Attributes:
+        release: The release's catalogue.
+        hardware: The machine, probed or assumed.
+        model: The model.
+        command: The command as written.
+    """
+
+    release: Release
+    hardware: HardwareSnapshot
+    model: ModelChoice
+    command: Command
+
+    @classmethod
+    def start(
+        cls,
+        command: str | Sequence[str] | None = None,
+        *,
+        release: str | None = None,
+        hardware: str | HardwareSnapshot | None = None,
+        model: str | Mapping[str, object] | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Workspace:
+        """Return a workspace for *command*, or for one to begin with.
+
+        Args:
+            command: Pasted text, or argv words with or without the launcher.
+            release: Version; the newest known by default.
+            hardware: Preset name, snapshot file, ``local``, or a snapshot; an assumed preset by default.
+            model: Sheet name, repository, folder, ``config.json`` or its contents; by default what the command names.
+            env: Environment variables that come with the command.
+
+        Raises:
+            InputError: A name means nothing here, or a file cannot be read.
+        """
+        catalogue = catalog.release(release or catalog.NEWEST)
+        snapshot = hardware if isinstance(hardware, HardwareSnapshot) else load_hardware(hardware or DEFAULT_HARDWARE)
+        parsed = _read(DEFAULT_COMMAND if command is None else command, catalogue)
+        if env:
+            known = parsed.configuration
+            parsed = replace(parsed, configuration=Configuration(known.flags, {**known.env, **env}))
+        choice = _model_of(parsed) if model is None else _named_model(model)
+        return cls(catalogue, snapshot, choice, parsed)
+
+    # --- what holds -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def case(self) -> Case:
+        """The question to the engine."""
+        facts = {**self.hardware.to_facts(), **self.model.facts}
+        unread = {
+            dest: Unknown(f"{text} stands for a value that only the shell knows")
+            for dest, text in self.command.references.items()
+            if not dest.startswith("env.")
+        }
+        return Case(self.release, self.command.configuration, facts, unread)
+
+    @cached_property
+    def report(self) -> Report:
+        """All findings: what the parser refuses, and what the engine finds, in order of harm."""
+        report = engine_for(self.release).check(self.case)
+        parsed = tuple(self._finding(problem) for problem in self.command.problems if problem.kind not in _NOTES)
+        if not parsed:
+            return report
+        refused = tuple(f for f in parsed if f.rule.effect.breaks)
+        noted = tuple(f for f in parsed if not f.rule.effect.breaks)
+        breaking = tuple(f for f in report.findings if f.rule.effect.breaks)
+        rest = tuple(sorted((*noted, *(f for f in report.findings if not f.rule.effect.breaks)), key=_by_harm))
+        return replace(report, findings=(*refused, *breaking, *rest))
+
+    def _finding(self, problem: Problem) -> Finding:
+        code = BY_FLAG.get((problem.kind, problem.dest or ""))
+        if code not in self.release.rules:
+            code = BY_KIND[problem.kind]
+        return Finding(self.release.rules[code], certain=True, message=problem.message)
+
+    @property
+    def configuration(self) -> Configuration:
+        """What the command asks for."""
+        return self.command.configuration
+
+    @property
+    def table(self) -> FlagTable:
+        """The flags of the release."""
+        return self.release.table
+
+    @property
+    def notes(self) -> tuple[Problem, ...]:
+        """What was wrong with the text itself, before any server would see it."""
+        return tuple(problem for problem in self.command.problems if problem.kind in _NOTES)
+
+    def options(self, *dests: str) -> Mapping[str, tuple[Availability, ...]]:
+        """Return every choice of every modelled flag, or of *dests*, with state and reason."""
+        return options(self.case, dests or None)
+
+    # --- ways out ---------------------------------------------------------------------------------------------------
+
+    def fixes(self, finding: Finding) -> tuple[Change, ...]:
+        """Return the changes that remove *finding* and add none as bad, the mildest first."""
+        problem = self._problem_of(finding)
+        if problem is None:
+            return fixes(self.case, finding)
+        return tuple(change for change in self._corrections(problem) if self._clears(problem, change))
+
+    def repairs(self) -> tuple[Repair, ...]:
+        """Return the changes after which nothing refuses, crashes or corrupts, cheapest first."""
+        first = Change()
+        at = self
+        for problem in self.command.problems:
+            if problem.refuses and problem in at.command.problems:
+                change = next((c for c in at._corrections(problem) if at._clears(problem, c)), None)  # noqa: SLF001
+                if change is None:
+                    return ()
+                first, at = first.then(change), at.apply(change)
+        found = repairs(at.case)
+        if not first:
+            return found
+        if not found and at.report.verdict != "error":
+            return (Repair(first, float(len(first)), at.report.verdict),)
+        return tuple(replace(r, change=first.then(r.change), cost=r.cost + len(first)) for r in found)
+
+    def way_out(self, dest: str, choice: Choice) -> Change | None:
+        """Return the smallest change of other flags that frees *choice* of *dest*, or ``None``."""
+        return way_out(self.case, dest, choice)
+
+    def hardware_that_frees(self, dest: str, choice: Choice) -> HardwareSnapshot | None:
+        """Return the first preset on which *choice* of *dest* is not blocked; ``None`` on a probed machine."""
+        if not self.hardware.assumed:
+            return None
+        for name in list_presets():
+            other = replace(self, hardware=load_hardware(name))
+            for option in other.options(dest).get(dest, ()):
+                if option.choice == choice and option.state != "blocked" and not option.conflict:
+                    return other.hardware
+        return None
+
+    def _problem_of(self, finding: Finding) -> Problem | None:
+        for problem in self.command.problems:
+            if problem.kind not in _NOTES and problem.message == finding.message:
+                return problem
+        return None
+
+    def _corrections(self, problem: Problem) -> tuple[Change, ...]:
+        """Return changes that may answer a problem of the command line, the one nearest to what was meant first."""
+        found: list[Change] = []
+        spec = self.table.get(problem.dest or "")
+        if spec is not None:
+            if problem.suggestion in (spec.choices or ()):
+                found.append(Change({spec.dest: problem.suggestion}))
+            modelled = self.release.modelled.get(spec.dest)
+            offered = (modelled.values if modelled else ()) or spec.choices or ()
+            found.extend(
+                Change({spec.dest: value}) for value in offered if spec.choices is None or value in spec.choices
+            )
+            found.append(Change(unset=frozenset({spec.dest})))
+        else:
+            meant = self.table.spellings.get(problem.suggestion or "")
+            words = next((kept.split() for kept in self.command.kept if kept.split()[:1] == [problem.word]), [])
+            if meant is not None and len(words) == 2:  # noqa: PLR2004 - a flag and its value
+                renamed = parse([meant.primary, words[1]], self.table).configuration.flags
+                if renamed:
+                    found.append(Change(renamed, frozenset({problem.word})))
+            elif meant is not None and not meant.takes_value:
+                found.append(Change({meant.dest: meant.action != "false"}, frozenset({problem.word})))
+            found.append(Change(unset=frozenset({problem.word})))
+        return tuple(found[:6])
+
+    def _clears(self, problem: Problem, change: Change) -> bool:
+        try:
+            after = self.apply(change)
+        except InputError:
+            return False
+        return all((p.kind, p.word) != (problem.kind, problem.word) for p in after.command.problems)
+
+    # --- changes ----------------------------------------------------------------------------------------------------
+
+    def apply(self, change: Change) -> Workspace:
+        """Return the workspace with *change* made in the command, where the flags stand."""
+        after = self.command.apply(change, self.table)
+        if self.configuration.env:
+            env = {**self.configuration.env, **after.configuration.env}
+            after = replace(after, configuration=Configuration(after.configuration.flags, env))
+        return self._with_command(after)
+
+    def choose(self, dest: str, choice: Choice) -> Workspace:
+        """Return the workspace with *choice* made for *dest*; ``AUTO`` leaves the flag out."""
+        return self.apply(change_to(engine_for(self.release), dest, choice))
+
+    def load(self, text: str) -> Workspace:
+        """Return a workspace for the pasted *text*; release, machine and a model named apart stay."""
+        return self._with_command(_read(text, self.release))
+
+    def with_release(self, version: str) -> Workspace:
+        """Return the same command on another release; wishes that it does not know stay in the text."""
+        catalogue = catalog.release(version)
+        return replace(self, release=catalogue, command=_read(self.command.render("as-written"), catalogue))
+
+    def with_hardware(self, hardware: str | HardwareSnapshot) -> Workspace:
+        """Return the same command on another machine."""
+        return replace(self, hardware=hardware if isinstance(hardware, HardwareSnapshot) else load_hardware(hardware))
+
+    def with_model(self, model: str | Mapping[str, object]) -> Workspace:
+        """Return the command for another model.
+
+        Where the command names a model of the catalogue, its path is changed too; a path of the user's own stays.
+        """
+        choice = _named_model(model)
+        path = self.command.model_path
+        repository = _repository_of(model) if isinstance(model, str) else None
+        if repository is not None and (path is None or find_model(path) is not None):
+            after = self.command.apply(Change({"model_path": repository}), self.table)
+            return replace(self, command=after, model=_model_of(after))
+        return replace(self, model=choice)
+
+    def _with_command(self, command: Command) -> Workspace:
+        if self.model.chosen or command.model_path == self.command.model_path:
+            return replace(self, command=command)
+        return replace(self, command=command, model=_model_of(command))
+
+
+def _read(source: str | Sequence[str], release: Release) -> Command:
+    from configurator.catalog.flag_table import flag_history  # noqa: PLC0415 - read only when a flag is unknown
+
+    return parse(source, release.table, history=flag_history)
+
+
+def _by_harm(finding: Finding) -> tuple[int, int]:
+    return finding.rule.effect.rank, finding.rule.order
+
+
+def _model_of(command: Command) -> ModelChoice:
+    path = command.model_path
+    if path is None:
+        return ModelChoice("no model", note="The command names no model.")
+    if path.lower() in _PLACEHOLDERS:
+        return ModelChoice(path, {"model.is_placeholder": True}, "A placeholder: the server validates little.")
+    try:
+        facts = load_model(path)
+    except InputError as error:
+        return ModelChoice(path, note=str(error))
+    return ModelChoice(path, note="The command names no model.") if facts is None else _choice(facts, chosen=False)
+
+
+def _named_model(model: str | Mapping[str, object]) -> ModelChoice:
+    if isinstance(model, str) and model.lower() in _PLACEHOLDERS:
+        return ModelChoice(
+            model, {"model.is_placeholder": True}, "A placeholder: the server validates little.", chosen=True
+        )
+    facts = load_model(model)
+    if facts is None:
+        return ModelChoice("no model", note="No model is named.", chosen=True)
+    return _choice(facts, chosen=True)
+
+
+def _repository_of(name: str) -> str | None:
+    facts = find_model(name)
+    return next((sheet.aliases[0] for sheet in list_models() if sheet.facts == facts and sheet.aliases), None)
+
+
+def _choice(facts: ModelFacts, *, chosen: bool) -> ModelChoice:
+    return ModelChoice(facts.name, facts.to_facts(), f"Numbers from {facts.source}.", chosen)
+
+
+__all__ = ["AUTO", "Auto", "ModelChoice", "Workspace"]
