@@ -20,8 +20,8 @@ from configurator.launch.command import Command
 from configurator.launch.emit import EmittedFile
 from configurator.launch.emit import emit as emit_files
 from configurator.launch.parse import parse as parse_command
-from configurator.workspace import Workspace
 from configurator.words import describe_change, verdict_sentence
+from configurator.workspace import Workspace
 
 SCHEMA = 1
 Json = dict[str, Any]
@@ -252,7 +252,7 @@ def emit(
     *,
     format: str = "shell",
     force: bool = False,
-    **facts: Any,  # noqa: A002
+    **facts: Any,
 ) -> tuple[EmittedFile, ...]:
     """Return ready-to-run text, one file for each node.
 

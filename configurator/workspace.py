@@ -169,7 +169,7 @@ class Workspace:
         at = self
         for problem in self.command.problems:
             if problem.refuses and problem in at.command.problems:
-                change = next((c for c in at._corrections(problem) if at._clears(problem, c)), None)  # noqa: SLF001
+                change = next((c for c in at._corrections(problem) if at._clears(problem, c)), None)
                 if change is None:
                     return ()
                 first, at = first.then(change), at.apply(change)
@@ -217,7 +217,7 @@ class Workspace:
         else:
             meant = self.table.spellings.get(problem.suggestion or "")
             words = next((kept.split() for kept in self.command.kept if kept.split()[:1] == [problem.word]), [])
-            if meant is not None and len(words) == 2:  # noqa: PLR2004 - a flag and its value
+            if meant is not None and len(words) == 2:
                 renamed = parse([meant.primary, words[1]], self.table).configuration.flags
                 if renamed:
                     found.append(Change(renamed, frozenset({problem.word})))

@@ -70,7 +70,9 @@ def flags_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         known = found.get(flag["dest"])
         if known is None:
             found[flag["dest"]] = flag
-        elif known.get("action", "store") == flag.get("action", "store") and row["class"] != "DeprecatedStoreConstAction":
+        elif (
+            known.get("action", "store") == flag.get("action", "store") and row["class"] != "DeprecatedStoreConstAction"
+        ):
             known["spellings"] += flag["spellings"]
             known.setdefault("replaced", {}).update(flag.get("replaced", {}))
         else:

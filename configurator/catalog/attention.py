@@ -44,7 +44,7 @@ _DEEPSEEK_FAMILY: Expr = model.architecture.is_in(
     "PixtralForConditionalGeneration",
     "LongcatFlashForCausalLM",
 )
-"""Architectures whose own overrides choose trtllm_mla on SM100 (arg_groups/model_overrides/deepseek_v2.py:185, 0.5.23)."""
+"""Architectures whose own overrides choose trtllm_mla on SM100: model_overrides/deepseek_v2.py:185 in 0.5.23."""
 
 _QWEN35: Expr = model.architecture.is_in("Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForConditionalGeneration")
 _AITER_HEADS = Derived("KV heads of one rank", kv_heads_per_rank, (model.num_kv_heads, flag.tp_size))

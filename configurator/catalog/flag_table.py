@@ -7,7 +7,7 @@ them, and no help text of upstream's.
 from __future__ import annotations
 
 import json
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ def known_releases() -> tuple[str, ...]:
     return tuple(_document()["releases"])
 
 
-@lru_cache(maxsize=None)
+@cache
 def flag_table(release: str) -> FlagTable:
     """Return the flags of *release*.
 

@@ -67,7 +67,7 @@ FLAGS = (
     ModelledFlag(
         dest="dcp_comm_backend",
         group=DCP,
-        help="How partial attention outputs are exchanged: ag_rs gathers and reduce-scatters, a2a and fi_a2a exchange once.",
+        help="How partial outputs are exchanged: ag_rs gathers and reduce-scatters, a2a and fi_a2a exchange once.",
         auto="auto",
         change_cost=1.0,
         unset_cost=1.25,
@@ -143,7 +143,7 @@ FLAGS = (
     ModelledFlag(
         dest="page_size",
         group=ATTENTION,
-        help="Tokens in one page of the KV cache on each rank; under DCP a page of the whole group is dcp-size times that.",
+        help="Tokens in one page of the KV cache on each rank; a page of a whole DCP group is dcp-size times that.",
         values=(1, 16, 32, 64, 128),
         auto="auto",
         change_cost=2.0,

@@ -54,7 +54,9 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_ShowVersion)
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS:
-        subparser = subparsers.add_parser(command.name, help=command.summary, description=command.summary.capitalize() + ".")
+        subparser = subparsers.add_parser(
+            command.name, help=command.summary, description=command.summary.capitalize() + "."
+        )
         if command.name == chosen:
             import_module(command.module).configure(subparser)
     return parser

@@ -15,7 +15,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="0 takes a free one (default: %(default)s)")
     parser.add_argument("--theme", choices=THEMES, default="auto", help="auto follows the visitor's system (default)")
     parser.add_argument("--base-url", default="/", metavar="PATH", help="path prefix, where a proxy forwards one")
-    parser.add_argument("--behind-proxy", action="store_true", help="answer for every host name, not only for this machine's")
+    parser.add_argument(
+        "--behind-proxy", action="store_true", help="answer for every host name, not only for this machine's"
+    )
     parser.add_argument("--notebook", type=Path, metavar="FILE", help="another notebook, in the same frame")
     parser.add_argument("--no-preheat", action="store_true", help="start a kernel only when a visitor comes")
     parser.add_argument("--debug", action="store_true", help="log everything, and show tracebacks in the page")

@@ -46,7 +46,9 @@ def text_of(result: Result) -> str:
         lines.extend(f"    -> {describe_change(change, workspace.table)}" for change in workspace.fixes(finding))
     lines.extend(f"note: {problem.message}" for problem in workspace.notes)
     assumed = ", assumed" if workspace.hardware.assumed else ""
-    lines.append(f"For SGLang {workspace.release.version}, {workspace.hardware.label}{assumed}, {workspace.model.name}.")
+    lines.append(
+        f"For SGLang {workspace.release.version}, {workspace.hardware.label}{assumed}, {workspace.model.name}."
+    )
     if workspace.model.note and not workspace.model.facts:
         lines.append(f"note: {workspace.model.note}")
     return "\n".join(lines)

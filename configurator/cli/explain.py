@@ -61,7 +61,9 @@ def _shown(item: Explained) -> str:
     else:
         lines.append(f"  when: {rule.when.describe()}")
     source = rule.source
-    lines.append(f"  source: {source.path}{f':{source.line}' if source.line else ''} ({source.symbol}, {source.release})")
+    lines.append(
+        f"  source: {source.path}{f':{source.line}' if source.line else ''} ({source.symbol}, {source.release})"
+    )
     if item.line is not None:
         lines.append(f"  found in line {item.line}: {item.text}")
     return "\n".join(lines)

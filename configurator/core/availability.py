@@ -156,7 +156,7 @@ _FREE = Unknown("any other choice")
 
 def _by_fact(engine: Engine, case: Case, dest: str, choice: Choice, codes: tuple[str, ...]) -> bool:
     """Tell whether *choice* is broken whatever the other flags say: three-valued logic with those left open."""
-    env = Environment({key: _FREE for key in engine.defaults})
+    env = Environment(dict.fromkeys(engine.defaults, _FREE))
     env["given"] = frozenset({dest})
     env.update(engine.release.software)
     env.update(case.facts)

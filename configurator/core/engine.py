@@ -17,7 +17,7 @@ from configurator.core.configuration import Configuration
 from configurator.core.expr import Env, Evaluator, Getter, Term, Truth
 from configurator.core.flag import FlagValue
 from configurator.core.release import Release
-from configurator.core.rule import Effect, Resolution, Rule, Stage
+from configurator.core.rule import Resolution, Rule, Stage
 from configurator.core.unknown import Unknown, is_unknown
 
 Verdict = Literal["ok", "warn", "error", "unknown"]

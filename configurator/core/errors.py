@@ -16,4 +16,4 @@ class InputError(ConfiguratorError):
 
 
 class CatalogError(ConfiguratorError):
-    """The catalogue contradicts itself (a duplicate code, an undeclared flag): a fault of ours, found at import or test time."""
+    """The catalogue contradicts itself (a duplicate code, an undeclared flag): a fault of ours, found by tests."""

@@ -108,7 +108,7 @@ class Term:
 
     def holds(self) -> Expr:
         """True where the term is true."""
-        return Compare(self, "is", True)  # noqa: FBT003 - the constant is the point
+        return Compare(self, "is", True)
 
     def is_set(self) -> Expr:
         """True where the term has a value."""

@@ -136,7 +136,12 @@ class Command:
         text = [(False, f"{given.spelling}="), *pieces] if given.explicit else list(pieces)
         word = placed.words[at]._replace(value=pieces_value(text), raw="", live=quote_pieces(text))
         frame = Frame(
-            self.words[: self.start], self.words[self.end :], self.serve, self.text_problems, self.left_out, self.history
+            self.words[: self.start],
+            self.words[self.end :],
+            self.serve,
+            self.text_problems,
+            self.left_out,
+            self.history,
         )
         arguments = [*placed.words[placed.start : at], word, *placed.words[at + 1 : placed.end]]
         return build(frame, arguments, table)

@@ -11,7 +11,8 @@ from configurator.core.errors import InputError
 from configurator.core.flag import FlagTable
 from configurator.launch.command import Command
 from configurator.launch.launcher import container_run
-from configurator.launch.word import Word, unquoted_pieces
+from configurator.launch.shell_word import pieces_of
+from configurator.launch.word import Word, assignment
 
 MAX_NODES = 256
 RENDEZVOUS_PORT = 5000
@@ -112,12 +113,23 @@ def comment_lines(lines: Sequence[str]) -> list[str]:
     return out
 
 
-def variables_of(command: Command) -> list[str]:
-    """Return the names of the variables the words of *command* refer to, sorted, but for ``HOME``."""
-    names = {
-        text for word in command.words if word.live for is_name, text in unquoted_pieces(word) if is_name and text != "HOME"
-    }
-    return sorted(names - set(command.configuration.env))
+def assigned_before(command: Command) -> list[Word]:
+    """Return the assignments on lines of their own before the command: the later one of a name, in order."""
+    words = [word for word in command.words[: command.start] if word.role == "setup" and assignment(word)]
+    return list({word.value.partition("=")[0]: word for word in words}.values())
+
+
+def variables_of(command: Command, *, given: bool = True) -> list[str]:
+    """Return the names of the variables the words of *command* refer to, sorted, but for ``HOME``.
+
+    Args:
+        command: The command.
+        given: Whether lines before the command that set variables go with it, so that those need not be set.
+    """
+    words = [word for word in command.words if word.live]
+    names = {text for word in words for is_reference, text in pieces_of(word) if is_reference}
+    own = {word.value.partition("=")[0] for word in assigned_before(command)} if given else set()
+    return sorted(names - own - {"HOME"})
 
 
 def program_words(command: Command) -> list[Word]:

@@ -169,6 +169,15 @@ class WordReader:
         self._put(end, what, safe=False)
 
 
+def pieces_of(word: Word) -> list[Piece]:
+    """Return text and references of *word*, for formats that spell references in their own way."""
+    if not word.live:
+        return [(False, word.value)]
+    reader = WordReader(word.live, 0, [])
+    reader.read("")
+    return _merged(reader.pieces)
+
+
 def _merged(pieces: list[Piece]) -> list[Piece]:
     """Join neighbouring texts, so that the spelling does not depend on how the user quoted."""
     out: list[Piece] = []

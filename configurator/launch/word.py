@@ -17,12 +17,6 @@ _UNSAFE = re.compile(r"[^\w@%+=:,./-]", re.ASCII).search  # the set of shlex.quo
 _ASSIGNMENT_HEAD = re.compile(r"(?:--?[A-Za-z0-9][\w-]*|[A-Za-z_]\w*)=", re.ASCII).match
 _IN_DOUBLE_QUOTES = re.compile(r'([\\"$`])')
 _NEEDS_BRACES = re.compile(r"[\w\[]", re.ASCII).match
-# What quote_pieces writes: references, escapes in double quotes, texts in single quotes, plain characters.
-_SPELLED = re.compile(
-    r"""\$\{(?P<braced>\w+)\}|\$(?P<name>\w+)|\\(?P<escaped>[\\"$`])|(?P<double>")"""
-    r"""|(?P<plain>[^\\"$]+)""",
-    re.ASCII,
-)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -118,20 +112,6 @@ def pieces_value(pieces: Sequence[Piece]) -> str:
         after = pieces[at + 1] if at + 1 < len(pieces) else (False, "")
         out.append(f"${{{text}}}" if not after[0] and _NEEDS_BRACES(after[1]) else f"${text}")
     return "".join(out)
-
-
-def unquoted_pieces(word: Word) -> list[Piece]:
-    """Return text and references of *word*, from its safe spelling; for formats that spell references differently."""
-    if not word.live:
-        return [(False, word.value)]
-    out: list[Piece] = []
-    for match in _SPELLED.finditer(word.live):
-        name = match["braced"] or match["name"]
-        if name:
-            out.append((True, name))
-        else:
-            out.append((False, match["single"] or match["escaped"] or match["plain"] or ""))
-    return [piece for piece in out if piece[1]]
 
 
 def assignment(word: Word) -> tuple[str, str] | None:

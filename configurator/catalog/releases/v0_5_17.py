@@ -1,4 +1,4 @@
-"""SGLang 0.5.17: the communication backend and the replicated Q projection appear; the platform checks move to start-up."""
+"""SGLang 0.5.17: communication backend and replicated Q projection appear; platform checks move to start-up."""
 
 from configurator.catalog import attention, dcp
 from configurator.catalog.flag_table import flag_table
