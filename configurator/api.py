@@ -17,8 +17,8 @@ from configurator.core.rule import Choose, Resolution, Rule, Set, SetEnv, Source
 from configurator.core.unknown import is_unknown
 from configurator.hardware import HardwareSnapshot
 from configurator.launch.command import Command
-from configurator.launch.emit import EmittedFile
 from configurator.launch.emit import emit as emit_files
+from configurator.launch.emitted import EmittedFile, Target
 from configurator.launch.parse import parse as parse_command
 from configurator.words import describe_change, verdict_sentence
 from configurator.workspace import Workspace
@@ -195,7 +195,8 @@ def explain(name: str) -> Explained:
     wanted = name.strip()
     for version in reversed(catalog.VERSIONS):
         release = catalog.release(version)
-        for item in (*release.rules.values(), *release.resolutions.values()):
+        items: list[Rule | Resolution] = [*release.rules.values(), *release.resolutions.values()]
+        for item in items:
             if wanted.upper() == item.code or wanted.lower() == item.slug:
                 return Explained(item, *catalog.lifetime(item.slug))
     from difflib import get_close_matches  # noqa: PLC0415 - needed for this message only
@@ -235,11 +236,12 @@ def _squeeze(text: str) -> str:
 
 
 def _all_slugs() -> set[str]:
-    return {
-        r.slug
-        for v in catalog.VERSIONS
-        for r in (*catalog.release(v).rules.values(), *catalog.release(v).resolutions.values())
-    }
+    slugs: set[str] = set()
+    for version in catalog.VERSIONS:
+        release = catalog.release(version)
+        slugs.update(rule.slug for rule in release.rules.values())
+        slugs.update(resolution.slug for resolution in release.resolutions.values())
+    return slugs
 
 
 def parse(command: Words, *, release: str | None = None) -> Command:
@@ -250,7 +252,7 @@ def parse(command: Words, *, release: str | None = None) -> Command:
 def emit(
     configuration: Configuration | Command | Workspace | Words,
     *,
-    format: str = "shell",
+    format: str = "shell",  # noqa: A002 - the name on the command line
     force: bool = False,
     **facts: Any,
 ) -> tuple[EmittedFile, ...]:
@@ -278,7 +280,12 @@ def emit(
         f"checked by dcp-configurator: {report.verdict}",
         *(f"WARNING: {line}" for line in broken),
     ]
-    return tuple(emit_files(workspace.command.launched(), format, header=header))
+    platform = workspace.hardware.platform
+    gpus = workspace.hardware.gpus_per_node
+    target = Target(
+        platform="cuda" if is_unknown(platform) else platform, gpus_per_node=gpus if isinstance(gpus, int) else None
+    )
+    return tuple(emit_files(workspace.command, workspace.table, format, header=header, target=target))
 
 
 def _workspace_of(source: Configuration | Command | Workspace | Words, facts: Mapping[str, Any]) -> Workspace:

@@ -130,7 +130,7 @@ class Workspace:
         return replace(report, findings=(*refused, *breaking, *rest))
 
     def _finding(self, problem: Problem) -> Finding:
-        code = BY_FLAG.get((problem.kind, problem.dest or ""))
+        code = BY_FLAG.get((problem.kind, problem.dest or ""), "")
         if code not in self.release.rules:
             code = BY_KIND[problem.kind]
         return Finding(self.release.rules[code], certain=True, message=problem.message)
@@ -188,8 +188,8 @@ class Workspace:
         """Return the first preset on which *choice* of *dest* is not blocked; ``None`` on a probed machine."""
         if not self.hardware.assumed:
             return None
-        for name in list_presets():
-            other = replace(self, hardware=load_hardware(name))
+        for preset in list_presets():
+            other = replace(self, hardware=preset)
             for option in other.options(dest).get(dest, ()):
                 if option.choice == choice and option.state != "blocked" and not option.conflict:
                     return other.hardware

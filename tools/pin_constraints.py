@@ -118,7 +118,9 @@ def main() -> int:
     if options.check:
         current = target.read_text(encoding="utf-8")
         if current != text:
-            print("constraints.txt differs from what is installed here; write it anew with `make pins`.", file=sys.stderr)
+            print(
+                "constraints.txt differs from what is installed here; write it anew with `make pins`.", file=sys.stderr
+            )
         return int(current != text)
     target.write_text(text, encoding="utf-8")
     return 0

@@ -216,4 +216,7 @@ def check_backend_names(names: tuple[str, ...]) -> None:
     for name in names:
         if name not in BACKENDS:
             known = ", ".join(b for b in BACKENDS if b != ALL_REDUCE_GQA.name)
-            raise InputError(f"You asked for the backend {name!r} - there is none of that name - choose from {known}.", part="--backends")
+            raise InputError(
+                f"You asked for the backend {name!r} - there is none of that name - choose from {known}.",
+                part="--backends",
+            )

@@ -38,7 +38,9 @@ class Collective:
 
 
 ALL_GATHER = Collective("all_gather", ("all_gather_single", "all_gather_into_tensor"), "received", 1, in_place=True)
-REDUCE_SCATTER = Collective("reduce_scatter", ("reduce_scatter_single", "reduce_scatter_tensor"), "sent", 1, in_place=True)
+REDUCE_SCATTER = Collective(
+    "reduce_scatter", ("reduce_scatter_single", "reduce_scatter_tensor"), "sent", 1, in_place=True
+)
 ALL_TO_ALL = Collective("all_to_all", ("all_to_all_single",), "sent", 1, in_place=False)
 ALL_REDUCE = Collective("all_reduce", ("all_reduce",), "sent", 2, in_place=True)
 

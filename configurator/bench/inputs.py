@@ -114,7 +114,9 @@ def score_scale(problem: Problem) -> float:
     return 1.0 / math.sqrt(problem.query_dim)
 
 
-def _normal(shape: Sequence[int], key: tuple[int, ...], device: torch.device, dtype: torch.dtype, gain: float = 1.0) -> Tensor:
+def _normal(
+    shape: Sequence[int], key: tuple[int, ...], device: torch.device, dtype: torch.dtype, gain: float = 1.0
+) -> Tensor:
     """Return normal numbers that depend on *key* alone, so that each rank can make its own copy."""
     generator = torch.Generator(device=device)
     generator.manual_seed(hash(key) % 2**62)  # hashes of integers are the same in every process
@@ -140,7 +142,9 @@ def make_weights(problem: Problem, group: int, device: torch.device) -> tuple[Te
     return weight, absorb
 
 
-def request_caches(problem: Problem, lengths: Sequence[int], group: int, device: torch.device) -> Iterator[tuple[Tensor, Tensor]]:
+def request_caches(
+    problem: Problem, lengths: Sequence[int], group: int, device: torch.device
+) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield each request's whole cache: keys ``[n, G, Dq]`` and values ``[n, G, Dv]``.
 
     One request at a time, so that no rank ever holds more than its own shard and one request.
@@ -162,7 +166,7 @@ def mla_values(problem: Problem, latent: Tensor) -> Tensor:
     return latent[..., problem.qk_rope_head_dim :]
 
 
-def make_batch(  # noqa: PLR0913 - one value per coordinate of the batch
+def make_batch(
     problem: Problem, lengths: list[int], rank: int, ranks: int, group: int, device: torch.device, *, gain: float = 1.0
 ) -> Batch:
     """Make a batch on one rank of *ranks*; with one rank, the whole cache."""
@@ -190,7 +194,9 @@ def make_batch(  # noqa: PLR0913 - one value per coordinate of the batch
     return Batch(lengths, hidden, keys, values, empty)
 
 
-def make_state(problem: Problem, rank: int, group: int, device: torch.device, weights: tuple[Tensor, Tensor | None], batch: Batch) -> RankState:
+def make_state(
+    problem: Problem, rank: int, group: int, device: torch.device, weights: tuple[Tensor, Tensor | None], batch: Batch
+) -> RankState:
     """Put one rank's state together."""
     return RankState(
         problem=problem,

@@ -50,7 +50,9 @@ class Variant:
         return self.stages[names.index("attention") + 1 :]
 
 
-def states_for(session: Session, lengths: list[int], weights: tuple[Tensor, Tensor | None], gain: float) -> list[RankState]:
+def states_for(
+    session: Session, lengths: list[int], weights: tuple[Tensor, Tensor | None], gain: float
+) -> list[RankState]:
     """Return the states of the ranks played here for a batch of *lengths*."""
     problem, device = session.problem, session.device
     return [
@@ -87,7 +89,9 @@ class Oracle:
         found = NOTHING_COMPARED
         for state in states:
             queries = state.tensors["q"]
-            whole = project_queries(state.batch.hidden, state.weight, state.absorb, state.problem.num_heads, state.dtype)
+            whole = project_queries(
+                state.batch.hidden, state.weight, state.absorb, state.problem.num_heads, state.dtype
+            )
             expected = whole if queries.shape == whole.shape else whole[state.own_heads]
             wanted = self._reference(state, whole if queries.shape != whole.shape else queries)
             found += compare(queries, expected.double(), state.problem.dtype)
@@ -130,7 +134,11 @@ def selftest(session: Session, weights: tuple[Tensor, Tensor | None]) -> dict[st
         "wrong_base": oracle.agreement(stages, with_own_tensors(clean, merge_base=other)).wrong,
         "nan_in_empty": oracle.agreement(stages, with_own_tensors(clean, nan_in_empty=True)).wrong,
     }
-    return {"caught": found["wrong_base"] > 0 and found["nan_in_empty"] > 0, "clean": found["clean"] == 0, "wrong": found}
+    return {
+        "caught": found["wrong_base"] > 0 and found["nan_in_empty"] > 0,
+        "clean": found["clean"] == 0,
+        "wrong": found,
+    }
 
 
 def whole_cache_state(session: Session, state: RankState, lengths: list[int]) -> RankState | None:
@@ -148,7 +156,10 @@ def whole_cache_state(session: Session, state: RankState, lengths: list[int]) ->
             return tensor.view(len(lengths), kv_heads, *tensor.shape[1:])[:, first : first + count].flatten(0, 1)
 
         batch = dataclasses.replace(
-            batch, keys=own(batch.keys), values=own(batch.values), empty=None if batch.empty is None else own(batch.empty)
+            batch,
+            keys=own(batch.keys),
+            values=own(batch.values),
+            empty=None if batch.empty is None else own(batch.empty),
         )
     return dataclasses.replace(state, batch=batch, tensors={})
 

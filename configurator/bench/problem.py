@@ -313,7 +313,8 @@ def _validate(problem: Problem) -> None:
         _size(getattr(problem, name), _SPELLING.get(name, name))
     if problem.tp_size % problem.dcp_size:
         raise InputError(
-            f"dcp_size {problem.dcp_size} does not divide tp_size {problem.tp_size} - choose a divisor of it.", part="--dcp-size"
+            f"dcp_size {problem.dcp_size} does not divide tp_size {problem.tp_size} - choose a divisor of it.",
+            part="--dcp-size",
         )
     if problem.num_heads != problem.num_local_heads * problem.dcp_size:
         raise InputError(
@@ -326,8 +327,12 @@ def _validate(problem: Problem) -> None:
             f"{problem.num_heads} query heads cannot share {problem.num_kv_heads} KV heads evenly.", part="num_kv_heads"
         )
     if not problem.backends:
-        raise InputError("No communication backend was asked for - name at least one of ag_rs, a2a, fi_a2a.", part="--backends")
+        raise InputError(
+            "No communication backend was asked for - name at least one of ag_rs, a2a, fi_a2a.", part="--backends"
+        )
     if not isinstance(problem.time_budget_s, int | float) or not 0 < problem.time_budget_s <= 3600:
-        raise InputError(f"time_budget_s is {problem.time_budget_s!r} - it must be above 0 and at most 3600.", part="time_budget_s")
+        raise InputError(
+            f"time_budget_s is {problem.time_budget_s!r} - it must be above 0 and at most 3600.", part="time_budget_s"
+        )
     if not isinstance(problem.seed, int) or not 0 <= problem.seed < 2**62:
         raise InputError(f"seed is {problem.seed!r} - it must be a whole number from 0.", part="seed")

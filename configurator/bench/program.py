@@ -86,7 +86,9 @@ def ag_rs() -> tuple[Stage, ...]:
 
     def correct(state: RankState) -> None:
         lses = state.tensors["lses"].view(state.problem.dcp_size, *state.tensors["lse"].shape)
-        state.tensors["corrected"] = merge.correct_partial(state.tensors["partial_out"], lses, state.rank, state.merge_base)
+        state.tensors["corrected"] = merge.correct_partial(
+            state.tensors["partial_out"], lses, state.rank, state.merge_base
+        )
 
     def finish(state: RankState) -> None:
         state.tensors["merged_out"] = merge.finish_reduce_scatter(state.tensors["reduced"], state.dtype)

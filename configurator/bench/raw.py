@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from configurator.bench.collectives import ALL_GATHER, ALL_REDUCE, COLLECTIVES, REDUCE_SCATTER, Collective, bandwidths_gbps
+from configurator.bench.collectives import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    COLLECTIVES,
+    REDUCE_SCATTER,
+    Collective,
+    bandwidths_gbps,
+)
 from configurator.bench.session import Session
 from configurator.bench.statistics import fit_alpha_beta, percentile
 
 QUICK_SIZES = tuple(8 * 16**i for i in range(6))  # 8 B to 8 MiB
-FULL_SIZES = tuple(8 * 4**i for i in range(12)) + (64 * 2**20,)  # 8 B to 32 MiB, and 64 MiB
+FULL_SIZES = (*(8 * 4**i for i in range(12)), 64 * 2**20)  # 8 B to 32 MiB, and 64 MiB
 ELEMENT = 4
 
 
@@ -25,7 +33,9 @@ def sizes(mode: str, ranks: int) -> tuple[int, ...]:
     return tuple(sorted({math.ceil(size / unit) * unit for size in wanted}))
 
 
-def _buffers(collective: Collective, count: int, ranks: int, rank: int, device: torch.device, *, in_place: bool) -> tuple[Tensor, Tensor]:
+def _buffers(
+    collective: Collective, count: int, ranks: int, rank: int, device: torch.device, *, in_place: bool
+) -> tuple[Tensor, Tensor]:
     """Return what is sent and what is filled: *count* elements in the buffer that counts, fp32.
 
     Each rank sends its number plus one, so that every wrong element shows, and sums are exact.
@@ -117,7 +127,9 @@ def fits(rows: Sequence[Mapping[str, Any]], ranks: int) -> list[dict[str, Any]]:
         ]
         line = fit_alpha_beta(points)
         if line is not None:
-            found.append({"collective": collective.name, "alpha_us": line[0], "beta_gbps": line[1], "points": len(points)})
+            found.append(
+                {"collective": collective.name, "alpha_us": line[0], "beta_gbps": line[1], "points": len(points)}
+            )
     return found
 
 
@@ -128,7 +140,7 @@ def wire_time_us(rows: Sequence[Mapping[str, Any]], collective: Collective, size
     )
     if not curve or not curve[0][0] <= size <= curve[-1][0]:
         return None
-    for (low, low_us), (high, high_us) in zip(curve, curve[1:], strict=False):
+    for (low, low_us), (high, high_us) in pairwise(curve):
         if low <= size <= high:
             place = math.log(size / low) / math.log(high / low)
             return float(low_us * (high_us / low_us) ** place)

@@ -62,7 +62,7 @@ class Measurement:
             "wrong": self.wrong,
             "checked": self.checked,
             # NaN is no JSON; a result with a NaN has no finite error.
-            "max_rel_err_row": self.max_rel_err_row if self.max_rel_err_row == self.max_rel_err_row else None,  # noqa: PLR0124
+            "max_rel_err_row": self.max_rel_err_row if self.max_rel_err_row == self.max_rel_err_row else None,
             **summary,
             "samples_us": samples,
             "round_lengths": [len(part) for part in self.rounds],
@@ -151,7 +151,9 @@ def verdict(cases: Sequence[Mapping[str, Any]], *, oversubscribed: bool, label: 
     if first["shown"]:
         sentence = f"{names[0]} is faster than {names[1]} by {first['difference_p50_us']:.1f} us per layer"
     else:
-        sentence = f"No difference shown between {names[0]} and {names[1]}: {first['difference_p50_us']:.1f} us per layer"
+        sentence = (
+            f"No difference shown between {names[0]} and {names[1]}: {first['difference_p50_us']:.1f} us per layer"
+        )
     sentence += f", 95 % interval {low:.1f} to {high:.1f} us{where}."
     return {
         "fastest": best["backend"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import os
 import platform
 from collections.abc import Callable, Sequence
@@ -152,7 +152,7 @@ def open_session(problem: Problem, rank: int, store: str, emit: Emit, at: Emit, 
         init_method=f"file://{store}",
         rank=rank,
         world_size=problem.tp_size,
-        timeout=datetime.timedelta(seconds=timeout_s),
+        timeout=dt.timedelta(seconds=timeout_s),
         **options,
     )
     size = problem.dcp_size
@@ -181,7 +181,12 @@ def close_session(session: Session) -> None:
 
 def machine_facts(session: Session) -> dict[str, object]:
     """Return the facts that backends ask for."""
-    facts: dict[str, object] = {"device": session.device.type, "flashinfer": False, "compute_capability": None, "one_fabric": False}
+    facts: dict[str, object] = {
+        "device": session.device.type,
+        "flashinfer": False,
+        "compute_capability": None,
+        "one_fabric": False,
+    }
     if session.device.type == "cuda":
         major, minor = torch.cuda.get_device_capability(session.device)
         facts["compute_capability"] = 10 * major + minor
@@ -221,9 +226,14 @@ def environment(session: Session) -> dict[str, Any]:
             "gpus": torch.cuda.device_count(),
             "gpu_memory_gib": round(properties.total_memory / 2**30, 1),
             "cuda": torch.version.cuda,
-            "nccl": ".".join(map(str, torch.cuda.nccl.version())) if session.mode == "nccl" else None,
+            "nccl": ".".join(map(str, _nccl_version())) if session.mode == "nccl" else None,
         }
     return found
+
+
+def _nccl_version() -> tuple[int, ...]:
+    version: tuple[int, ...] = torch.cuda.nccl.version()  # type: ignore[no-untyped-call]  # torch does not type it
+    return version
 
 
 def cpu_count() -> int:

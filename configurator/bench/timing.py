@@ -54,7 +54,7 @@ class CudaTimer:
         marks = []
         for _ in range(count):
             before()
-            events = [torch.cuda.Event(enable_timing=True) for _ in range(len(parts) + 1)]
+            events = [_event() for _ in range(len(parts) + 1)]
             events[0].record()
             for part, event in zip(parts, events[1:], strict=True):
                 part()
@@ -62,6 +62,10 @@ class CudaTimer:
             marks.append(events)
         torch.cuda.synchronize()
         return [[events[i].elapsed_time(events[i + 1]) * 1e3 for events in marks] for i in range(len(parts))]
+
+
+def _event() -> torch.cuda.Event:
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]  # torch does not type it
 
 
 class CudaGraph:
@@ -74,7 +78,7 @@ class CudaGraph:
     def __init__(self, work: Action, runs: int = 10) -> None:
         """Warm *work* up on a side stream, as capturing demands, and capture it *runs* times."""
         self.runs = runs
-        side = torch.cuda.Stream()
+        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]  # torch does not type it
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(3):

@@ -23,7 +23,7 @@ FLAGS = (
         help="Tensor-parallel ranks: how many GPUs share every layer. DCP groups are slices of these.",
         values=(1, 2, 4, 8, 16, 32),
         change_cost=1.0,
-        prefer=hardware.gpus_per_node,
+        prefer=hardware.gpus_per_tray,
         not_preferred=0.5,
         value_costs={1: 6.0},
     ),

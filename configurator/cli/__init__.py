@@ -28,7 +28,15 @@ class Command:
     module: str
 
 
-COMMANDS: tuple[Command, ...] = (Command("app", "serve the page with Voila", "configurator.cli.app"),)
+COMMANDS: tuple[Command, ...] = (
+    Command("check", "every finding for a launch command", "configurator.cli.check"),
+    Command("fix", "repairs of a launch command, cheapest first", "configurator.cli.fix"),
+    Command("explain", "a rule, or the rules a pasted error comes from", "configurator.cli.explain"),
+    Command("emit", "ready-to-run output, one block for each node", "configurator.cli.emit"),
+    Command("probe", "what this machine tells of its GPUs", "configurator.cli.probe"),
+    Command("bench", "the microbenchmark of the DCP exchange", "configurator.cli.bench"),
+    Command("app", "serve the page with Voila", "configurator.cli.app"),
+)
 
 
 class _ShowVersion(argparse.Action):

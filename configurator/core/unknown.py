@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeGuard
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs  # in the standard library from 3.13 on; only the type checker needs it
 
 
 class Unknown:
@@ -35,6 +38,6 @@ class Unknown:
 UNKNOWN = Unknown()
 
 
-def is_unknown(value: object) -> TypeGuard[Unknown]:
+def is_unknown(value: object) -> TypeIs[Unknown]:
     """Tell whether *value* is an :class:`Unknown`."""
     return type(value) is Unknown

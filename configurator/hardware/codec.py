@@ -123,7 +123,7 @@ def _read(hint: object, value: object, part: str) -> object:
     raise InputError(f"{part} is {value!r:.60}, which is not of the kind that belongs there. {_REMEDY}.", part=part)
 
 
-def _read_as(option: object, value: object, part: str) -> tuple[bool, object]:  # noqa: C901, PLR0912  # one branch a type
+def _read_as(option: object, value: object, part: str) -> tuple[bool, object]:  # noqa: C901  # one branch a type
     origin = get_origin(option)
     if origin is Literal:
         return value in get_args(option), value

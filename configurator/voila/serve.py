@@ -90,7 +90,13 @@ def serve(  # noqa: PLR0913 - the options of the command line, one each
     if debug:
         server.update_config(config_class({"VoilaConfiguration": {"show_tracebacks": True}}))
     server.initialize(
-        [str(path), f"--Voila.ip={host}", f"--Voila.port={port}", f"--Voila.base_url={_prefix(base_url)}", *voila_arguments]
+        [
+            str(path),
+            f"--Voila.ip={host}",
+            f"--Voila.port={port}",
+            f"--Voila.base_url={_prefix(base_url)}",
+            *voila_arguments,
+        ]
     )
     address = f"http://{_for_url(host)}:{port}{_prefix(base_url)}"
     _announce(server, f"The DCP configurator is at {address} (Ctrl+C stops it)")

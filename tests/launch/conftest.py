@@ -6,7 +6,19 @@ import pytest
 
 from configurator.core.flag import FlagSpec, FlagTable
 
-BACKENDS = ("triton", "flashinfer", "fa3", "fa4", "flashmla", "trtllm_mla", "trtllm_mha", "aiter", "ascend", "nsa", "intel_xpu")
+BACKENDS = (
+    "triton",
+    "flashinfer",
+    "fa3",
+    "fa4",
+    "flashmla",
+    "trtllm_mla",
+    "trtllm_mha",
+    "aiter",
+    "ascend",
+    "nsa",
+    "intel_xpu",
+)
 
 
 def _flag(dest, *spellings, **more):
@@ -26,7 +38,11 @@ def small_table(release="0.5.23"):
             _flag("context_length", type="int"),
             _flag("dtype", choices=("auto", "half", "float16", "bfloat16", "float", "float32"), default="auto"),
             _flag("quantization", choices=("awq", "fp8", "modelopt_fp4", "w4afp8", "mxfp4")),
-            _flag("kv_cache_dtype", choices=("auto", "fp8_e5m2", "fp8_e4m3", "bf16", "bfloat16", "fp4_e2m1"), default="auto"),
+            _flag(
+                "kv_cache_dtype",
+                choices=("auto", "fp8_e5m2", "fp8_e4m3", "bf16", "bfloat16", "fp4_e2m1"),
+                default="auto",
+            ),
             _flag("mem_fraction_static", type="float"),
             _flag("max_running_requests", type="int"),
             _flag("chunked_prefill_size", type="int"),
@@ -48,7 +64,9 @@ def small_table(release="0.5.23"):
             _flag("dsa_prefill_backend"),
             _flag("dsa_decode_backend"),
             _flag("disaggregation_mode", choices=("null", "prefill", "decode"), default="null"),
-            _flag("disaggregation_transfer_backend", choices=("mooncake", "nixl", "ascend", "fake"), default="mooncake"),
+            _flag(
+                "disaggregation_transfer_backend", choices=("mooncake", "nixl", "ascend", "fake"), default="mooncake"
+            ),
             _flag("disaggregation_ib_device"),
             _flag("speculative_algorithm"),
             _flag("speculative_num_steps", type="int"),

@@ -47,10 +47,6 @@ def settle_optional_imports() -> None:
     Also lets a release register a model type under a name that this version of transformers already knows: releases
     up to 0.5.21 pin an older transformers, which did not.
     """
-    import transformers.audio_utils  # noqa: PLC0415
-    import transformers.image_utils
-    import transformers.modeling_utils
-    import transformers.processing_utils
     import transformers.utils.import_utils as optional  # noqa: PLC0415
     from transformers import AutoConfig, AutoProcessor, AutoTokenizer, ProcessorMixin  # noqa: F401, PLC0415
     from transformers.models.auto import configuration_auto  # noqa: PLC0415
