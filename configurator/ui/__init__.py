@@ -1,0 +1,1 @@
+"""The page: anywidget views that draw what a workspace says, around one observable store."""
