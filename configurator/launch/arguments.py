@@ -18,7 +18,7 @@ from configurator.launch.problem import MAX_PROBLEMS, FlagHistory, Problem
 from configurator.launch.values import convert
 from configurator.launch.word import Role
 
-_NEGATIVE_NUMBER = re.compile(r"-\d+|-\d*\.\d+")
+_NEGATIVE_NUMBER = re.compile(r"(?:-\d+|-\d*\.\d+)\n?")  # argparse's own lets a line end pass
 _NO_LIVE: frozenset[int] = frozenset()
 
 

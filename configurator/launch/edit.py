@@ -9,7 +9,7 @@ from configurator.core.errors import InputError
 from configurator.core.flag import FlagSpec, FlagTable, FlagValue
 from configurator.launch.arguments import Occurrence
 from configurator.launch.launcher import container_run
-from configurator.launch.values import value_words
+from configurator.launch.values import reads_as_flag, sayable_words
 from configurator.launch.word import Word, assignment, is_name
 
 _SIZES = frozenset({"tp", "dp", "pp", "ep", "dcp"})
@@ -150,14 +150,10 @@ def new_flag(spec: FlagSpec, value: FlagValue, gap: str = " ", spelling: str = "
         return [Word(name if spec.action != "boolean" else _polar(spec, name, positive=bool(value)), "", gap, "flag")]
     if spec.action == "append" and isinstance(value, tuple):
         return [word for item in value for word in new_flag(spec, item, gap, name)]
-    texts = value_words(spec, value)
-    if len(texts) == 1 and _reads_as_flag(texts[0]):
+    texts = sayable_words(spec, value)
+    if len(texts) == 1 and reads_as_flag(texts[0]):
         return [Word(f"{name}={texts[0]}", "", gap, "flag")]
     return [Word(name, "", gap, "flag"), *(Word(text, "", " ", "value") for text in texts)]
-
-
-def _reads_as_flag(text: str) -> bool:
-    return text[:1] == "-" and len(text) > 1 and not text[1:].replace(".", "", 1).isdigit()
 
 
 def _polar(spec: FlagSpec, spelling: str, *, positive: bool) -> str:
@@ -182,12 +178,12 @@ def _replacement(words: Sequence[Word], occurrence: Occurrence, value: FlagValue
         return [flag] if name == flag.value else [Word(name, "", flag.gap, "flag")]
     if spec.action == "append" and isinstance(value, tuple):
         return new_flag(spec, value, flag.gap, occurrence.spelling)
-    texts = value_words(spec, value)
+    texts = sayable_words(spec, value)
     if not occurrence.spelling:  # the bare model path of "sglang serve MODEL"
-        if _reads_as_flag(texts[0]):
+        if reads_as_flag(texts[0]):
             return [Word(f"{spec.primary}={texts[0]}", "", flag.gap, "flag")]
         return [_requoted(flag, texts[0])]
-    if len(texts) == 1 and (occurrence.explicit or _reads_as_flag(texts[0])):
+    if len(texts) == 1 and (occurrence.explicit or reads_as_flag(texts[0])):
         joined = f"{occurrence.spelling}={texts[0]}"
         return [flag] if joined == flag.value and not flag.live else [Word(joined, "", flag.gap, "flag")]
     old = words[occurrence.at + 1 : occurrence.end]

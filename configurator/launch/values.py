@@ -6,10 +6,13 @@ import json
 import re
 from decimal import Decimal
 
+from configurator.core.errors import InputError
 from configurator.core.flag import FlagSpec, FlagValue, Scalar
+from configurator.launch.problem import shown
 
 _SUFFIXED = re.compile(r"(\d+(?:\.\d+)?)(Ki|Mi|Gi|Ti|k|M|G|T)")
 _FACTORS = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+_NEGATIVE_NUMBER = re.compile(r"-[0-9]+|-[0-9]*\.[0-9]+")  # what every version of argparse takes for a number
 _TYPE_WORDS = {
     "int": "a whole number",
     "float": "a number",
@@ -65,6 +68,36 @@ def type_words(spec: FlagSpec) -> str:
     return _TYPE_WORDS.get(spec.type, "text")
 
 
+def reads_as_flag(text: str) -> bool:
+    """Tell whether argparse may take *text* for a flag where it stands as a word of its own."""
+    return text[:1] == "-" and len(text) > 1 and _NEGATIVE_NUMBER.fullmatch(text) is None
+
+
+def sayable_words(spec: FlagSpec, value: FlagValue) -> list[str]:
+    """Return :func:`value_words`, but only if a command line can say them.
+
+    Raises:
+        InputError: A value contains a NUL, there are too many or too few values for the flag, or one of several values
+            would be taken for a flag.
+    """
+    words = value_words(spec, value)
+    name = spec.primary
+    if any("\0" in word for word in words):
+        message = f"{name}: its value contains a NUL character, which no program can be given; take it out."
+        raise InputError(message, part=spec.dest)
+    if spec.nargs in (None, "?") and len(words) > 1:
+        raise InputError(f"{name} takes one value, not {len(words)}; give one.", part=spec.dest)
+    if not words and spec.nargs not in ("?", "*"):
+        raise InputError(f"{name} needs a value; give one, or leave the flag out.", part=spec.dest)
+    if len(words) > 1 and (dashed := next((word for word in words if reads_as_flag(word)), None)) is not None:
+        raise InputError(
+            f"{name}: {shown(dashed)} begins with a dash, so the server would take it for a flag of its own; a value like "
+            "that can be given only alone.",
+            part=spec.dest,
+        )
+    return words
+
+
 def value_words(spec: FlagSpec, value: FlagValue) -> list[str]:
     """Return the words that follow the flag for *value*; reading them back gives *value*."""
     if isinstance(value, tuple):
@@ -79,4 +112,8 @@ def _scalar_word(value: Scalar) -> str:
         return "None"
     if value is True or value is False:
         return "true" if value else "false"
+    if isinstance(value, float) and value < 0 and "e" in repr(value):
+        return format(
+            Decimal(repr(value)), "f"
+        )  # argparse takes -1e+16 for a flag, and -10000000000000000 for a number
     return value if isinstance(value, str) else repr(value)
