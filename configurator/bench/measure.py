@@ -31,17 +31,35 @@ class Variant:
         stages: Its stages.
         states: States of the ranks played here, with tensors of their own.
         agreement: How it compared with the oracle, over all ranks.
+        first: Samples in microseconds taken right after the warm-up; shown early and then dropped.
+        rounds: Samples in microseconds by round, each the time of the slowest rank.
+        entries: The stages as the JSON has them.
+        merge_us: Samples of the merge alone.
     """
 
     case: Case | None
     stages: tuple[Stage, ...]
     states: list[RankState]
     agreement: Agreement = NOTHING_COMPARED
+    first: list[float] = dataclasses.field(default_factory=list)
+    rounds: list[tuple[float, ...]] = dataclasses.field(default_factory=list)
+    entries: tuple[dict[str, Any], ...] = ()
+    merge_us: tuple[float, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Short name for progress."""
+        return "the reference" if self.case is None else self.case.label
 
     def step(self, session: Session) -> None:
         """Run the whole step once."""
         for stage in self.stages:
             stage.run(self.states, session.fabric)
+
+    def sample(self, session: Session, count: int) -> list[float]:
+        """Time the whole step *count* times: for each, the time of the slowest rank in microseconds."""
+        times = session.timer.sample([lambda: self.step(session)], count, session.before_step)[0]
+        return session.slowest(times)
 
     @property
     def merge_stages(self) -> tuple[Stage, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from configurator.bench.backends import BACKENDS, GATHER_Q
 from configurator.bench.collectives import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -145,3 +146,11 @@ def wire_time_us(rows: Sequence[Mapping[str, Any]], collective: Collective, size
             place = math.log(size / low) / math.log(high / low)
             return float(low_us * (high_us / low_us) ** place)
     return float(curve[0][1])
+
+
+def add_wire_times(stages: Sequence[dict[str, Any]], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Set ``wire_us`` of each exchange: what a bare collective of its size took, to tell the wire from the merge."""
+    operations = {step.stage: step.collective for backend in BACKENDS.values() for step in (GATHER_Q, *backend.steps)}
+    for stage in stages:
+        if stage["payload_bytes"]:
+            stage["wire_us"] = wire_time_us(rows, operations[stage["name"]], stage["payload_bytes"])

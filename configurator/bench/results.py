@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -61,8 +62,8 @@ class Measurement:
             "graph": self.graph,
             "wrong": self.wrong,
             "checked": self.checked,
-            # NaN is no JSON; a result with a NaN has no finite error.
-            "max_rel_err_row": self.max_rel_err_row if self.max_rel_err_row == self.max_rel_err_row else None,
+            # Neither NaN nor infinity is JSON; a result that holds one has no finite error.
+            "max_rel_err_row": self.max_rel_err_row if math.isfinite(self.max_rel_err_row) else None,
             **summary,
             "samples_us": samples,
             "round_lengths": [len(part) for part in self.rounds],
@@ -203,3 +204,34 @@ def document(
         "verdict": verdict(cases, oversubscribed=oversubscribed, label=label),
         **extra,
     }
+
+
+def partial_document(
+    problem: Problem, events: Sequence[Mapping[str, Any]], *, extra: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Return the document of a run that did not come to its end, from the events it has written.
+
+    Args:
+        problem: What was asked.
+        events: The run's events so far.
+        extra: Further top-level keys.
+
+    Returns:
+        The document with the last row of each case, or ``None`` where the run had not even started.
+    """
+
+    def rows(name: str) -> list[dict[str, Any]]:
+        dropped = ("event", "provisional")
+        return [{k: v for k, v in e.items() if k not in dropped} for e in events if e["event"] == name]
+
+    started = next((e for e in events if e["event"] == "started"), None)
+    if started is None:
+        return None
+    return document(
+        problem,
+        started,
+        cases=list({same_case(row): row for row in rows("case")}.values()),
+        reference=rows("reference")[-1:],
+        collectives=rows("collective"),
+        extra={"selftest": next(iter(rows("selftest")), {}), "fits": [], **extra},
+    )
