@@ -154,10 +154,19 @@ def _availability(engine: Engine, case: Case, dest: str, choice: Choice, *, is_c
 _FREE = Unknown("any other choice")
 
 
+class _Open(Environment):
+    """An environment in which whatever nobody pinned down can still be chosen: flags and variables."""
+
+    __slots__ = ()
+
+    def __missing__(self, key: str) -> object:
+        return _FREE if key.startswith(("env.", "given.")) else super().__missing__(key)
+
+
 def _by_fact(engine: Engine, case: Case, dest: str, choice: Choice, codes: tuple[str, ...]) -> bool:
     """Tell whether *choice* is broken whatever the other flags say: three-valued logic with those left open."""
-    env = Environment(dict.fromkeys(engine.defaults, _FREE))
-    env["given"] = frozenset({dest})
+    env = _Open(dict.fromkeys(engine.defaults, _FREE))
+    env[f"given.{dest}"] = not isinstance(choice, Auto)
     env.update(engine.release.software)
     env.update(case.facts)
     if isinstance(choice, Auto):

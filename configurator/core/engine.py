@@ -85,11 +85,11 @@ class Report:
             return "error"
         if any(finding.rule.effect.breaks for finding in self.findings):
             return "unknown"
-        return "warn" if self.findings else "ok"
+        return "warn" if any(finding.certain for finding in self.findings) else "ok"
 
 
 class Environment(dict[str, object]):
-    """The values of one evaluation; a key nobody set is a missing fact."""
+    """The values of one evaluation; a key nobody set is a missing fact, or a flag or variable nobody wrote."""
 
     __slots__ = ()
 
@@ -97,6 +97,8 @@ class Environment(dict[str, object]):
         space, _, name = key.partition(".")
         if space == "env":
             return None
+        if space == "given":
+            return False
         return Unknown(f"the {space} does not tell its {name.replace('_', ' ')}")
 
 
@@ -122,7 +124,7 @@ class Engine:
     def __init__(self, release: Release) -> None:
         """Compile the rules and resolutions of *release*."""
         self.release = release
-        self.defaults: dict[str, object] = {"given": frozenset(), "model.is_placeholder": False}
+        self.defaults: dict[str, object] = {"model.is_placeholder": False}
         for dest in release.modelled:
             default = release.table[dest].default if dest in release.table else None
             self.defaults[f"asked.{dest}"] = self.defaults[f"resolved.{dest}"] = default
@@ -142,13 +144,14 @@ class Engine:
         env = Environment(self.defaults)
         env.update(self.release.software)
         env.update(facts)
-        env["given"] = frozenset(configuration.flags)
         for dest, value in configuration.flags.items():
             env[f"asked.{dest}"] = env[f"resolved.{dest}"] = value
+            env[f"given.{dest}"] = True
         for name, text in configuration.env.items():
             env[f"env.{name}"] = text
         for dest, unknown in (unread or {}).items():
             env[f"asked.{dest}"] = env[f"resolved.{dest}"] = unknown
+            env[f"given.{dest}"] = True
         return env, self.resolve(env)
 
     def resolve(self, env: Environment) -> dict[str, str]:
@@ -169,6 +172,7 @@ class Engine:
                     decided[dest] = compiled.resolution.slug
                 elif env[key] != value:
                     env[key] = truth
+                    decided.pop(dest, None)
         return decided
 
     def check(self, case: Case) -> Report:

@@ -7,7 +7,8 @@ Truth has three values: ``True``, ``False`` and :class:`~configurator.core.unkno
 
 Terms name values in an *environment*, a flat mapping with dotted keys:
 ``asked.X`` (what the user gave, else the parser's default), ``resolved.X`` (what the server makes of it),
-``model.X``, ``hardware.X``, ``software.X`` (facts) and ``env.X`` (environment variables).
+``given.X`` (whether the user wrote the flag), ``model.X``, ``hardware.X``, ``software.X`` (facts) and ``env.X``
+(environment variables).
 """
 
 from __future__ import annotations
@@ -235,15 +236,15 @@ class In(Expr):
     values: tuple[object, ...]
 
     def compile(self) -> Evaluator:
-        """Return the evaluator over a frozen set."""
+        """Return the evaluator over a frozen set; as in :meth:`Term.equals`, ``True`` is not 1."""
         get = self.term.get()
-        values = frozenset(self.values)
+        values = frozenset((type(value) is bool, value) for value in self.values)
 
         def member(env: Env) -> Truth:
             value = get(env)
             if type(value) is Unknown:
                 return value
-            return value in values
+            return (type(value) is bool, value) in values
 
         return member
 
@@ -253,7 +254,15 @@ class In(Expr):
 
     def describe(self) -> str:
         """Return for example ``--dcp-comm-backend one of a2a, fi_a2a``."""
-        return f"{self.term.describe()} one of {', '.join('unset' if v is None else str(v) for v in self.values)}"
+        return f"{self.term.describe()} one of {', '.join(_word(value) for value in self.values)}"
+
+
+def _word(value: object) -> str:
+    if value is None:
+        return "unset"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,9 +272,14 @@ class Given(Expr):
     dest: str
 
     def compile(self) -> Evaluator:
-        """Return the evaluator; ``given`` holds the dests the user wrote."""
-        dest = self.dest
-        return lambda env: dest in env["given"]  # type: ignore[operator]  # a frozenset by construction
+        """Return the evaluator; ``given.X`` is true of a flag that was written, false of any other."""
+        key = f"given.{self.dest}"
+
+        def given(env: Env) -> Truth:
+            truth = env[key]
+            return truth if type(truth) is Unknown else truth is True
+
+        return given
 
     def reads(self) -> frozenset[str]:
         """Return the flag's key."""
