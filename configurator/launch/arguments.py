@@ -197,6 +197,8 @@ class _Reader:
             if spec.choices is not None and value not in spec.choices:
                 self._bad(spec, self.complain.no_choice(spec, written, text))
                 return
+            if complaints.has_typographic_quotes(text):
+                self.reading.problems.append(self.complain.typographic(spec, text))
             converted.append(value)
         if spec.nargs in (None, "?"):
             self._store(spec, converted[0] if converted else "", texts[0] if texts else written)

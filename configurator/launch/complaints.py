@@ -13,6 +13,12 @@ from configurator.launch.values import type_words
 _MAX_HINTS = 8
 _MAX_CHOICES = 12
 _MAX_SHOWN_WORDS = 6
+_TYPOGRAPHIC = ("\u201c", "\u201d", "\u2018", "\u2019", "\u201e", "\u201a")
+
+
+def has_typographic_quotes(text: str) -> bool:
+    """Tell whether *text* begins or ends with a quote as word processors write it."""
+    return text[:1] in _TYPOGRAPHIC or text[-1:] in _TYPOGRAPHIC
 
 
 class Complaints:
@@ -89,6 +95,14 @@ class Complaints:
         )
         return Problem("choice", spec.dest, text, message, suggestion, refuses=True)
 
+    def typographic(self, spec: FlagSpec, text: str) -> Problem:
+        """A value in quotes that no shell takes for quotes."""
+        message = (
+            f"The value of {spec.primary} stands in typographic quotes ({shown(text)}); no shell knows them, so the server "
+            "gets them as part of the value. Write straight quotes."
+        )
+        return Problem("quote", spec.dest, text, message)
+
     def nul(self, spec: FlagSpec, text: str) -> Problem:
         """A value with a NUL character, which no operating system passes to a program."""
         message = f"The value of {spec.primary} contains a NUL character; no program can be given one. Take it out."
@@ -103,7 +117,7 @@ class Complaints:
             suggestion = self.index.nearest(words[0]) if self._may_hint() else None
             why = "it begins with a dash that is not a hyphen, as chats and word processors make of two hyphens"
             todo = f"write {suggestion}." if suggestion else "write it with two hyphens."
-        elif any(mark in words[0] for mark in "\u201c\u201d\u2018\u2019"):
+        elif has_typographic_quotes(words[0]):
             why, todo = "its quotes are typographic ones, which no shell knows", "write straight quotes."
         else:
             why = "it belongs to no flag, and the server takes nothing but flags"
