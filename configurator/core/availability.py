@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from configurator.core.configuration import Change, Configuration
-from configurator.core.engine import Case, Engine, Environment, Finding, engine_for, show
+from configurator.core.engine import STEP, Case, Engine, Environment, Finding, engine_for, show
 from configurator.core.flag import FlagValue
 from configurator.core.rule import Effect
 from configurator.core.unknown import Unknown, is_unknown
@@ -165,7 +165,7 @@ class _Open(Environment):
 
 def _by_fact(engine: Engine, case: Case, dest: str, choice: Choice, codes: tuple[str, ...]) -> bool:
     """Tell whether *choice* is broken whatever the other flags say: three-valued logic with those left open."""
-    env = _Open(dict.fromkeys(engine.defaults, _FREE))
+    env = _Open({key: value if key.startswith(STEP) else _FREE for key, value in engine.defaults.items()})
     env[f"given.{dest}"] = not isinstance(choice, Auto)
     env.update(engine.release.software)
     env.update(case.facts)

@@ -21,6 +21,7 @@ from configurator.core.rule import Resolution, Rule, Stage
 from configurator.core.unknown import Unknown, is_unknown
 
 Verdict = Literal["ok", "warn", "error", "unknown"]
+STEP = "step."
 _STAGES = {stage: i for i, stage in enumerate(Stage)}
 _PLACE = re.compile(r"\{([a-z_]+(?:\.[A-Za-z0-9_]+)?)\}")
 
@@ -130,6 +131,8 @@ class Engine:
             self.defaults[f"asked.{dest}"] = self.defaults[f"resolved.{dest}"] = default
         for dest, value in release.results.items():
             self.defaults[f"resolved.{dest}"] = value
+        for resolution in release.resolutions.values():
+            self.defaults.update({dest: None for dest in resolution.sets if dest.startswith(STEP)})
         self.rules = tuple(sorted((_compile_rule(rule) for rule in release.rules.values()), key=lambda c: c.sort_key))
         self.breaking = tuple(c for c in self.rules if c.rule.effect.breaks)
         self.breaking_by_flag = {dest: tuple(c for c in self.breaking if dest in c.flags) for dest in release.modelled}
@@ -169,7 +172,8 @@ class Engine:
                 value = getter(env) if getter else constant
                 if truth is True:
                     env[key] = value
-                    decided[dest] = compiled.resolution.slug
+                    if dest is not key:
+                        decided[dest] = compiled.resolution.slug
                 elif env[key] != value:
                     env[key] = truth
                     decided.pop(dest, None)
@@ -269,7 +273,7 @@ def _compile_resolution(resolution: Resolution) -> _CompiledResolution:
     sets = tuple(
         (
             dest,
-            f"resolved.{dest}",
+            dest if dest.startswith(STEP) else f"resolved.{dest}",
             value.get() if isinstance(value, Term) else None,
             None if isinstance(value, Term) else value,
         )

@@ -7,8 +7,8 @@ Truth has three values: ``True``, ``False`` and :class:`~configurator.core.unkno
 
 Terms name values in an *environment*, a flat mapping with dotted keys:
 ``asked.X`` (what the user gave, else the parser's default), ``resolved.X`` (what the server makes of it),
-``given.X`` (whether the user wrote the flag), ``model.X``, ``hardware.X``, ``software.X`` (facts) and ``env.X``
-(environment variables).
+``given.X`` (whether the user wrote the flag), ``model.X``, ``hardware.X``, ``software.X`` (facts), ``env.X``
+(environment variables) and ``step.X`` (what resolutions leave for later ones and for rules; nobody is shown it).
 """
 
 from __future__ import annotations
@@ -431,3 +431,4 @@ model = _Space("model")
 hardware = _Space("hardware")
 software = _Space("software")
 environment = _Space("env")
+step = _Space("step")

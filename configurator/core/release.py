@@ -73,12 +73,19 @@ class Release:
     def __post_init__(self) -> None:
         """Check that nothing reads a flag the release does not have."""
         known = set(self.modelled) | set(self.results)
+        steps = {dest for resolution in self.resolutions.values() for dest in resolution.sets}
         declared: list[Rule | Resolution] = [*self.rules.values(), *self.resolutions.values()]
         for item in declared:
             for key in item.reads():
                 space, _, name = key.partition(".")
                 if space in ("asked", "resolved") and name not in known:
                     raise CatalogError(f"{item.slug} reads {name}, which SGLang {self.version} does not have")
+                if space == "step" and key not in steps:
+                    raise CatalogError(f"{item.slug} reads {key}, which nothing in SGLang {self.version} sets")
+        for resolution in self.resolutions.values():
+            for dest in resolution.sets:
+                if not dest.startswith("step.") and dest not in known:
+                    raise CatalogError(f"{resolution.slug} sets {dest}, which SGLang {self.version} does not have")
 
     def derive(  # noqa: PLR0913 - one keyword per kind of change between two releases
         self,

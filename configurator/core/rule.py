@@ -161,11 +161,18 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """A command in the terms of the conformance corpus: arguments, hardware preset, model sheet, environment."""
+    """A command in the terms of the conformance corpus.
+
+    Attributes:
+        argv: Arguments without ``--model-path``.
+        hardware: Name of a preset.
+        model: Name of a fact sheet, or what a ``config.json`` holds for a model that has none.
+        env: Environment variables.
+    """
 
     argv: str
     hardware: str = "h100x8"
-    model: str = "deepseek-v3"
+    model: str | Mapping[str, object] = "deepseek-v3"
     env: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -180,7 +187,8 @@ class Resolution:
         slug: Stable name, shown in ``decided_by``.
         order: Position in the release's own order.
         when: Where it applies.
-        sets: New values by dest: constants, or terms to copy from.
+        sets: New values by dest: constants, or terms to copy from. A dest ``step.X`` is a value that only later
+            resolutions and rules read.
         because: Why, in words.
         source: Where SGLang does it.
         upstream_signature: Shortest distinctive fragment of the server's own log line.
