@@ -103,7 +103,7 @@ def _by_signal(rank: int, number: int, *, oom: bool) -> str:
 def _by_kind(error: Mapping[str, Any]) -> str:
     rank, message = error["rank"], str(error["message"])
     kind = error["kind"]
-    if kind == "input":
+    if kind in ("input", "selftest"):
         return message
     if kind == "import":
         if "No module named 'torch'" in message:

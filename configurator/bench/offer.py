@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from configurator.bench.backends import Case, plan
@@ -67,6 +68,15 @@ class Offer:
 def has_torch() -> bool:
     """Tell whether this Python has torch, without importing it."""
     return importlib.util.find_spec("torch") is not None
+
+
+def torch_reaches_gpus() -> bool:
+    """Tell whether this Python's torch was built for GPUs, from its files: importing it would take seconds."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        return False
+    libraries = Path(spec.origin).parent / "lib"
+    return any((libraries / name).exists() for name in ("libtorch_cuda.so", "libtorch_hip.so"))
 
 
 def offer(

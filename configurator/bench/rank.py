@@ -30,7 +30,7 @@ from configurator.bench.session import (
     open_session,
 )
 from configurator.bench.statistics import percentile
-from configurator.core.errors import InputError
+from configurator.core.errors import ConfiguratorError, InputError
 
 WARM_UP = 5
 MIN_ROUNDS = 6
@@ -63,6 +63,10 @@ def run_rank(problem: Problem, request: Mapping[str, Any], emit: Emit, at: Emit)
     Benchmark(session, request).run()
     at("leaving", 30)
     close_session(session)
+
+
+class SelfTestError(ConfiguratorError):
+    """The check of results does not find faults that were put in."""
 
 
 class Benchmark:
@@ -133,7 +137,7 @@ class Benchmark:
         self.selftest = measure.selftest(self.session, weights)
         self.session.emit("selftest", **self.selftest)
         if self.selftest["caught"] is False:
-            raise InputError(
+            raise SelfTestError(
                 "The self-test put a wrong logarithm base and a NaN into the merge, and the check did not find both - "
                 "no result of this run could be trusted, so nothing was timed - please report this with the problem's shapes."
             )

@@ -25,8 +25,8 @@ Events, each a dict with ``event`` and the fields named; times in microseconds u
 ``done``         last: ``document``, the JSON of ``bench``.
 ``cancelled``    last: ``message``, ``document`` (what was measured till then, or None).
 ``error``        last: ``message`` (plain sentences), ``kind`` (``torch``, ``input``, ``import``, ``memory``, ``killed``,
-                 ``stalled``, ``died``, ``internal``), ``rank`` (or None), ``detail`` (the rank's last words, may be empty),
-                 ``document`` as above.
+                 ``selftest``, ``stalled``, ``died``, ``internal``), ``rank`` (or None), ``detail`` (the rank's last words,
+                 may be empty), ``document`` as above.
 
 Exactly one of the last three ends every run.
 """

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from configurator.bench.problem import Problem
-from configurator.core.errors import InputError
+from configurator.core.errors import ConfiguratorError, InputError
 
 STDIN = 0
 EXIT_FAILED = 1
@@ -153,8 +153,8 @@ def main(arguments: list[str]) -> int:
         from configurator.bench.rank import run_rank  # noqa: PLC0415 - imports torch, so after the watchdog has started
 
         run_rank(Problem.from_json(request["problem"]), request, channel.emit, watchdog.at)
-    except InputError as error:
-        channel.fail("input", str(error))
+    except ConfiguratorError as error:
+        channel.fail("input" if isinstance(error, InputError) else "selftest", str(error))
         return EXIT_FAILED
     except (ImportError, OSError) as error:
         channel.fail("import" if "torch" in watchdog.stage else "internal", f"{error}", traceback.format_exc())
