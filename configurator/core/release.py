@@ -71,7 +71,9 @@ class Release:
     software: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check that nothing reads a flag the release does not have."""
+        """Check that codes are unique, and that nothing reads or sets a flag the release does not have."""
+        if shared := set(self.rules) & set(self.resolutions):
+            raise CatalogError(f"SGLang {self.version}: {', '.join(sorted(shared))} is both a rule and a resolution")
         known = set(self.modelled) | set(self.results)
         steps = {dest for resolution in self.resolutions.values() for dest in resolution.sets}
         declared: list[Rule | Resolution] = [*self.rules.values(), *self.resolutions.values()]
