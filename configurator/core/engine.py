@@ -108,7 +108,7 @@ class _CompiledRule:
     rule: Rule
     violated: Evaluator
     flags: frozenset[str]
-    sort_key: tuple[int, int, int]
+    sort_key: tuple[int, int, int, str]
     message: Callable[[Env], str]
 
 
@@ -241,7 +241,7 @@ def _compile_rule(rule: Rule) -> _CompiledRule:
     # Source: sglang/srt/server_args.py, ServerArgs resolution entry, every release with DCP.
     early = rule.stage in (Stage.SERVER_ARGS, Stage.MODEL_ARGS)
     # The model's own argument handling runs in the middle of the server's, so both stages share one order.
-    key = (rule.effect.rank, 1 if early else _STAGES[rule.stage], rule.order)
+    key = (rule.effect.rank, 1 if early else _STAGES[rule.stage], rule.order, rule.code)
     return _CompiledRule(rule, skipped if early else violated, rule.flags(), key, _compile_message(rule))
 
 
