@@ -213,6 +213,16 @@ def test_gb200_share_a_fabric_across_nodes(machine):
 def test_a_fabric_that_is_not_ready_is_undecided(machine, state, word):
     here = machine(B200.replace("fabric_state 3", f"fabric_state {state}"))
     assert here.mnnvl == Unknown(f"the fabric's registration is {word}")
+    (told,) = here.problems
+    assert told.startswith(f"GPU 0, 1, 2, 3, 4, 5, 6, 7: the registration with the NVLink fabric is {word};")
+    assert "nvidia-fabricmanager" in told
+
+
+def test_a_fabric_whose_registration_failed(machine):
+    here = machine(B200 + "fabric_status 999\n")
+    assert here.mnnvl == Unknown("the fabric's registration failed")
+    assert "the registration with the NVLink fabric is failed" not in here.problems[0]
+    assert "the registration with the NVLink fabric failed" in here.problems[0]
 
 
 def test_a_gpu_that_knows_no_fabric(machine):
@@ -221,11 +231,11 @@ def test_a_gpu_that_knows_no_fabric(machine):
     assert here.mnnvl is False
 
 
-@pytest.mark.parametrize("mask", [0b01, 0b10_01_10, 0b01_10_10_10])
+@pytest.mark.parametrize("mask", [0b01, 0b10_01_10, 0b01_10_10_10, 0x200 | 0b10_10_10_10])
 def test_a_fabric_that_is_not_healthy_is_told(machine, mask):
     here = machine(B200.replace("count 8", "count 1") + f"fabric_cluster {CLUSTER}\nfabric_health {mask}\n")
     assert here.gpus[0].fabric.healthy is False
-    assert here.problems == ("GPU 0: the driver reports that its NVLink fabric is degraded.",)
+    assert here.problems == ("GPU 0: the driver reports that the NVLink fabric is degraded.",)
 
 
 def test_odd_bytes_in_names_are_shown_and_not_lost(machine):
