@@ -106,6 +106,7 @@ class Environment(dict[str, object]):
 @dataclass(frozen=True, slots=True)
 class _CompiledRule:
     rule: Rule
+    concerns: Evaluator
     violated: Evaluator
     flags: frozenset[str]
     sort_key: tuple[int, int, int, str]
@@ -196,6 +197,23 @@ class Engine:
         resolved = {dest: env[f"resolved.{dest}"] for dest in (*self.release.modelled, *self.release.results)}
         return Report(self.release.version, tuple(findings), resolved, decided)
 
+    def standing(self, case: Case) -> dict[str, Literal["holds", "unknown", "met", "decides"]]:
+        """Return how each rule that concerns *case* stands, by code: violated, undecided, met; resolutions that decided.
+
+        Rules and resolutions that have nothing to do with it are left out.
+        """
+        env, decided = self.environment(case.configuration, case.facts, case.unread)
+        found: dict[str, Literal["holds", "unknown", "met", "decides"]] = {}
+        for compiled in self.rules:
+            truth = compiled.violated(env)
+            if truth is not False:
+                found[compiled.rule.code] = "unknown" if is_unknown(truth) else "holds"
+            elif compiled.concerns(env) is True:
+                found[compiled.rule.code] = "met"
+        slugs = set(decided.values())
+        found.update((c.resolution.code, "decides") for c in self.resolutions if c.resolution.slug in slugs)
+        return found
+
     def broken(self, configuration: Configuration, case: Case, about: Iterable[str] | None = None) -> frozenset[str]:
         """Return the codes of the certain refusing, crashing or corrupting findings of *configuration*.
 
@@ -242,7 +260,7 @@ def _compile_rule(rule: Rule) -> _CompiledRule:
     early = rule.stage in (Stage.SERVER_ARGS, Stage.MODEL_ARGS)
     # The model's own argument handling runs in the middle of the server's, so both stages share one order.
     key = (rule.effect.rank, 1 if early else _STAGES[rule.stage], rule.order, rule.code)
-    return _CompiledRule(rule, skipped if early else violated, rule.flags(), key, _compile_message(rule))
+    return _CompiledRule(rule, when, skipped if early else violated, rule.flags(), key, _compile_message(rule))
 
 
 def _compile_message(rule: Rule) -> Callable[[Env], str]:

@@ -9,8 +9,8 @@ from configurator import catalog
 from configurator.api import Explained, Repaired
 from configurator.core.availability import Availability
 from configurator.core.configuration import Change
-from configurator.core.engine import Finding, show
-from configurator.core.rule import Choose, Rule, Set, SetEnv, Source, Unset
+from configurator.core.engine import Finding, engine_for, show
+from configurator.core.rule import Choose, Resolution, Rule, Set, SetEnv, Source, Unset
 from configurator.core.unknown import is_unknown
 from configurator.hardware import list_presets
 from configurator.models import list_models
@@ -269,6 +269,37 @@ def finding(workspace: Workspace, item: Finding) -> Json:
         "source": source(rule.source),
         "fixes": [describe_change(change, workspace.table) for change in workspace.fixes(item)],
     }
+
+
+# --- rules ------------------------------------------------------------------------------------------------------------
+
+
+def rules(workspace: Workspace) -> Json:
+    """Return all rules and resolutions of the release, by code."""
+    release = workspace.release
+    items: list[Rule | Resolution] = [*release.rules.values(), *release.resolutions.values()]
+    return {"release": release.version, "rules": [_rule(item) for item in sorted(items, key=lambda item: item.code)]}
+
+
+def _rule(item: Rule | Resolution) -> Json:
+    since, until = catalog.lifetime(item.slug)
+    rule = item if isinstance(item, Rule) else None
+    row = {
+        "code": item.code,
+        "slug": item.slug,
+        "effect": rule.effect.value if rule else "fills",
+        "because": item.because,
+        "stage": rule.stage.value if rule else "",
+        "span": f"{since} to {until}" if until else f"since {since}",
+        "example": rule.example.argv if rule and rule.example else "",
+        "source": source(item.source),
+    }
+    return row | {"search": " ".join(str(row[key]) for key in ("code", "slug", "effect", "because", "example")).lower()}
+
+
+def rule_states(workspace: Workspace) -> Json:
+    """Return how each rule that concerns the command stands, by code."""
+    return dict(engine_for(workspace.release).standing(workspace.case))
 
 
 def source(where: Source) -> Json:

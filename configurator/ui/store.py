@@ -14,6 +14,7 @@ from configurator.core.availability import Choice
 from configurator.core.configuration import Change
 from configurator.core.errors import InputError
 from configurator.hardware import HardwareSnapshot
+from configurator.launch.parse import parse
 from configurator.ui.present import Json, explained
 from configurator.workspace import Workspace
 
@@ -53,6 +54,23 @@ class Store(HasTraits):  # type: ignore[misc, unused-ignore]
     def apply(self, change: Change) -> None:
         """Make *change* in the command."""
         self.update(self.workspace.apply(change))
+
+    def add(self, text: str) -> bool:
+        """Add the flags that *text* spells, with their values; tell whether the command took them."""
+        workspace = self.workspace
+        if not text.strip():
+            self.say("There is nothing to add - the box is empty - type a flag of the release, with its value.")
+            return False
+        read = parse(f"python -m sglang.launch_server {text}", workspace.table)
+        trouble = next((problem.message for problem in read.problems), None)
+        flags = read.configuration.flags
+        if trouble is not None or read.kept or not flags:
+            self.say(
+                trouble or f"{text.strip()[:60]} - no flag of SGLang {workspace.release.version} - flags begin with --."
+            )
+            return False
+        self.apply(Change(flags))
+        return True
 
     def load(self, text: str) -> None:
         """Take a pasted text: a command is loaded, an error explained, a ``config.json`` becomes the model."""
