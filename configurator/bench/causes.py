@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from configurator.bench.worker import EXIT_ORPHANED, EXIT_STALLED
@@ -16,15 +15,6 @@ _LOST_PEER = ("connection closed by peer", "connection reset by peer", "broken p
 def torch_missing(executable: str) -> str:
     """Return the sentence for a Python without torch."""
     return f"You asked for the benchmark - it needs PyTorch, and {executable} does not have it - {INSTALL}"
-
-
-def oom_kills() -> int:
-    """Return how many processes of this container the kernel has ended for want of memory; 0 where it does not say."""
-    try:
-        lines = Path("/sys/fs/cgroup/memory.events").read_text(encoding="ascii").splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
-    except (OSError, StopIteration, ValueError):
-        return 0
 
 
 def is_consequence(error: Mapping[str, Any]) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import torch
 
+from configurator.bench.machine import free_memory_bytes
 from configurator.bench.problem import Problem
 from configurator.bench.session import Session
 from configurator.core.errors import InputError
@@ -15,6 +15,7 @@ ALLOWANCE_S = 5.0
 """For what does not grow with the problem: starting threads, waiting for a busy machine."""
 SLOW_FLOPS = {False: 5e8, True: 2e11}
 """Arithmetic per second that even a crowded processor, or a GPU, is sure to do."""
+UNLIMITED = 2**60
 USABLE = 0.8
 """Share of the free memory that a run may take."""
 
@@ -70,27 +71,8 @@ def _agreed_free(session: Session) -> int:
     """Return the free memory of the first rank, in bytes: every rank must decide alike."""
     if session.device.type == "cuda":
         return session.agree(int(torch.cuda.mem_get_info(session.device)[0]))
-    return session.agree(free_memory_bytes() // session.ranks)
-
-
-def free_memory_bytes() -> int:
-    """Return the memory that new work may take without swapping, in bytes."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration, ValueError):
-        return 2**62  # not Linux: nothing can be said, and the system will say it
-    limit, used = _cgroup("memory.max"), _cgroup("memory.current")
-    return free if limit is None or used is None else min(free, max(0, limit - used))
-
-
-def _cgroup(name: str) -> int | None:
-    """Return a number of this container's memory group, if it has a limit."""
-    try:
-        text = Path("/sys/fs/cgroup", name).read_text(encoding="ascii").strip()
-    except OSError:
-        return None
-    return int(text) if text.isdigit() else None
+    free = free_memory_bytes()
+    return session.agree(UNLIMITED if free is None else free // session.ranks)
 
 
 def allowance_s(problem: Problem, *, on_gpu: bool) -> float:

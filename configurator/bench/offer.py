@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,8 +12,13 @@ from typing import Any
 
 from configurator.bench.backends import Case, plan
 from configurator.bench.causes import torch_missing
+from configurator.bench.machine import cpu_count, free_memory_bytes
 from configurator.bench.problem import Device, Problem
-from configurator.bench.results import FUNCTIONAL_BANNER
+from configurator.bench.results import cpu_banner
+
+MOST_RANKS = 64
+RANK_BYTES = 300 * 2**20
+"""Resident memory of a process that has imported torch, with some room; 210 to 250 MiB were seen with 2.13 on CPUs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +128,8 @@ def offer(
         reason = (
             "You asked for GPUs - none that PyTorch could use is known here - run on a GPU machine, or choose the CPU."
         )
+    elif too_many := too_many_ranks(problem, free_memory_bytes()):
+        reason = too_many
     elif not decided.cases:
         reason = "None of the backends asked for can run here: " + "; ".join(
             f"{u['backend']}: {u['reason']}" for u in decided.unavailable
@@ -146,15 +152,23 @@ def offer(
         device="cuda" if on_gpu else "cpu",
         ranks=ranks,
         label="measured" if on_gpu else "functional",
-        banner="" if on_gpu else banner(ranks, cores),
+        banner="" if on_gpu else cpu_banner(ranks, cores),
         oversubscribed=oversubscribed,
         notes=tuple(notes),
     )
 
 
-def banner(ranks: int, cores: int) -> str:
-    """Return what stands above results from CPUs."""
-    return f"{FUNCTIONAL_BANNER}. {ranks} processes on {cores} {'core' if cores == 1 else 'cores'}"
+def too_many_ranks(problem: Problem, free_bytes: int | None) -> str:
+    """Return why so many processes are not started, or nothing where they are few enough."""
+    asked = f"You asked for {problem.tp_size} ranks"
+    if problem.tp_size > MOST_RANKS:
+        return f"{asked} - each is a process, and at most {MOST_RANKS} are started on one machine - choose a smaller --tp-size."
+    if free_bytes is not None and problem.tp_size * RANK_BYTES > free_bytes:
+        return (
+            f"{asked} - each is a process that takes {RANK_BYTES / 2**30:.1f} GiB with PyTorch in it, and "
+            f"{free_bytes / 2**30:.1f} GiB are free here - choose a smaller --tp-size."
+        )
+    return ""
 
 
 def _gpus(facts: Mapping[str, object]) -> int:
@@ -162,8 +176,3 @@ def _gpus(facts: Mapping[str, object]) -> int:
     if facts.get("hardware.platform") not in ("cuda", "hip") or not isinstance(count, int):
         return 0
     return count
-
-
-def cpu_count() -> int:
-    """Return the processor cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -163,8 +163,8 @@ class Problem:
         known = {k: v for k, v in (facts or {}).items() if k.startswith("model.")}
         if not any(v is not None and not is_unknown(v) for k, v in known.items() if k != "model.name"):
             known = dict(DEEPSEEK_V3)
-        dcp_size = _size(given.setdefault("dcp_size", given.get("tp_size", 2)), "--dcp-size")
-        tp_size = _size(given.setdefault("tp_size", dcp_size), "--tp-size")
+        tp_size = _size(given.setdefault("tp_size", given.get("dcp_size", 2)), "--tp-size")
+        dcp_size = _size(given.setdefault("dcp_size", tp_size), "--dcp-size")
         if tp_size % dcp_size:
             raise InputError(
                 f"You asked for {dcp_size} DCP ranks among {tp_size} tensor-parallel ranks - dcp_size must divide tp_size, "

@@ -18,8 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-import configurator
-
 TAIL_LINES = 40
 GRACE_S = 0.5
 """How long a rank may take to end by itself once its standard input is closed; it does so at once unless it is stopped."""
@@ -213,7 +211,7 @@ def worker_environment(given: Mapping[str, str], *, threads: int) -> dict[str, s
     environment = dict(given) | dict.fromkeys(_THREADS, str(threads))
     # Ranks on CPUs talk over the loopback interface only: nothing of a run is reachable from outside.
     environment.setdefault("GLOO_SOCKET_IFNAME", "lo0" if sys.platform == "darwin" else "lo")
-    root = Path(configurator.__file__).parent.parent
+    root = Path(__file__).parents[2]
     if root.name not in _INSTALLED_IN:
         # Run from a source folder: the ranks must find the package that this process has found.
         environment["PYTHONPATH"] = os.pathsep.join([*filter(None, [environment.get("PYTHONPATH")]), str(root)])

@@ -9,12 +9,13 @@ from typing import Any
 
 from configurator.bench import inputs, measure, memory, program, raw
 from configurator.bench.backends import plan
+from configurator.bench.machine import cpu_count
 from configurator.bench.measure import Oracle, Variant
 from configurator.bench.problem import Problem
 from configurator.bench.results import (
-    FUNCTIONAL_BANNER,
     MIN_SAMPLES,
     Measurement,
+    cpu_banner,
     document,
     measurement_of,
     same_case,
@@ -24,7 +25,6 @@ from configurator.bench.session import (
     Session,
     choose_mode,
     close_session,
-    cpu_count,
     environment,
     machine_facts,
     open_session,
@@ -113,11 +113,10 @@ class Benchmark:
         functional = session.mode == "gloo"
         cores = cpu_count()
         oversubscribed = functional and session.ranks > cores
-        banner = f"{FUNCTIONAL_BANNER}. {session.ranks} processes on {cores} cores" if functional else ""
         self.started = {
             "environment": environment(session) | {"snapshot": self.request.get("snapshot")},
             "label": "functional" if functional else "measured",
-            "banner": banner,
+            "banner": cpu_banner(session.ranks, cores) if functional else "",
             "oversubscribed": oversubscribed,
             "problem": self.problem.to_json(),
             "planned": [

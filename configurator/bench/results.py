@@ -17,6 +17,11 @@ MIN_SAMPLES = 10
 FUNCTIONAL_BANNER = "Gloo over loopback, not a prediction of GPUs"
 
 
+def cpu_banner(ranks: int, cores: int) -> str:
+    """Return what stands above results from CPUs."""
+    return f"{FUNCTIONAL_BANNER}. {ranks} {'process' if ranks == 1 else 'processes'} on {cores} {'core' if cores == 1 else 'cores'}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
     """What was found about one case.

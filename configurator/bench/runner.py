@@ -46,8 +46,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from configurator.bench import causes
+from configurator.bench.backends import check_backend_names
 from configurator.bench.lock import MachineLock
-from configurator.bench.offer import Offer, cpu_count, has_torch, offer
+from configurator.bench.machine import cpu_count, free_memory_bytes, oom_kills
+from configurator.bench.offer import Offer, has_torch, offer, too_many_ranks
 from configurator.bench.problem import Problem
 from configurator.bench.processes import Message, Troubles, Workers
 from configurator.bench.results import partial_document
@@ -65,10 +67,16 @@ class Request:
     Attributes:
         problem: Shapes, backends, replicated Q, device, time budget and seed; see :class:`Problem`.
         snapshot: Name of this machine's hardware snapshot, for the record.
+
+    Raises:
+        InputError: A backend's name is unknown.
     """
 
     problem: Problem = field(default_factory=Problem.small)
     snapshot: str | None = None
+
+    def __post_init__(self) -> None:
+        check_backend_names(self.problem.backends)
 
 
 class Run:
@@ -168,13 +176,7 @@ class Run:
         try:
             last = self._run(lock)
         except Exception as error:  # noqa: BLE001 - a fault of ours must reach the reader, who would wait for ever
-            last = {
-                "event": "error",
-                "kind": "internal",
-                "rank": None,
-                "message": f"The benchmark failed: {error}",
-                "detail": "",
-            }
+            last = _error("internal", f"The benchmark failed: {error}")
         finally:
             self._workers.end()
             lock.release()
@@ -186,12 +188,13 @@ class Run:
     def _run(self, lock: MachineLock) -> Event:
         """Run to the end and return the last event."""
         if not has_torch():
-            message = causes.torch_missing(sys.executable)
-            return {"event": "error", "kind": "torch", "rank": None, "message": message, "detail": ""}
+            return _error("torch", causes.torch_missing(sys.executable))
+        if refusal := too_many_ranks(self.request.problem, free_memory_bytes()):
+            return _error("input", refusal)
         if not self._queue(lock):
             return {**_CANCELLED, "message": "The benchmark was cancelled while it waited for another one."}
         self._emit("progress", stage="Starting the ranks", done=0.0, left_s=None)
-        problem, oom_before = self.request.problem, causes.oom_kills()
+        problem, oom_before = self.request.problem, oom_kills()
         ranks = problem.tp_size
         values = {"problem": problem.to_json(), "snapshot": self.request.snapshot, "id": self.id}
         self._workers.start(ranks, values, cores=cpu_count())
@@ -228,7 +231,7 @@ class Run:
             if not troubles:
                 self._emit(**message.event)
         tails = {rank: self._workers.tail(rank) for rank in range(ranks)}
-        oom = causes.oom_kills() > oom_before
+        oom = oom_kills() > oom_before
         return {"event": "error"} | causes.choose(troubles.errors, troubles.exits, tails=tails, oom=oom)
 
     def _partial(self, ended: str) -> dict[str, Any] | None:
@@ -277,6 +280,10 @@ def _about(problem: Problem) -> str:
 def _queue_sentence(owner: Mapping[str, Any]) -> str:
     who = f"process {owner['pid']} of {owner['user']} ({owner['about']})" if "pid" in owner else "another process"
     return f"Waiting: {who} runs a benchmark on this machine, and two at a time would measure each other."
+
+
+def _error(kind: str, message: str) -> Event:
+    return {"event": "error", "kind": kind, "rank": None, "message": message, "detail": ""}
 
 
 _CANCELLED: Mapping[str, Any] = {"event": "cancelled", "message": "The benchmark was cancelled."}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ import torch.distributed as dist
 
 from configurator.bench.backends import Plan
 from configurator.bench.fabric import DistributedFabric, Fabric, LocalFabric
+from configurator.bench.machine import cpu_count
 from configurator.bench.problem import Problem
 from configurator.bench.timing import CacheFlush, CpuTimer, CudaTimer, Timer
 from configurator.core.errors import InputError
@@ -234,8 +234,3 @@ def environment(session: Session) -> dict[str, Any]:
 def _nccl_version() -> tuple[int, ...]:
     version: tuple[int, ...] = torch.cuda.nccl.version()  # type: ignore[no-untyped-call]  # torch does not type it
     return version
-
-
-def cpu_count() -> int:
-    """Return the processor cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

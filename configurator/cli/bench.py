@@ -47,11 +47,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the benchmark, print what was found, and return the exit status."""
-    problem = problem_of(options)
+    request = runner.Request(problem=problem_of(options))
+    problem = request.problem
     if options.out is not None:
         _check_writable(Path(options.out))
     progress = _Progress()
-    last = runner.run_blocking(runner.Request(problem=problem), progress)
+    last = runner.run_blocking(request, progress)
     progress.clear()
     found = _document(problem, last)
     if options.out is not None:
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
             _say(f"note: {error}")
     if options.json:
         print_json(found)
-    elif found["environment"]:
+    elif found["cases"] or found["reference"]:
         print(text_of(found))
     if last["event"] != "done":
         _say(f"dcp-configurator bench: {last['message']}")
@@ -93,7 +94,7 @@ def problem_of(options: argparse.Namespace) -> Problem:
     if options.backends is not None:
         backends = tuple(dict.fromkeys(part.strip() for part in options.backends.split(",") if part.strip()))
     choices: dict[str, Any] = {
-        "tp_size": options.tp_size or options.dcp_size,
+        "tp_size": options.dcp_size if options.tp_size is None else options.tp_size,
         "dcp_size": options.dcp_size,
         "batch_size": options.batch,
         "context_length": options.context,
@@ -115,7 +116,7 @@ def problem_of(options: argparse.Namespace) -> Problem:
             given = {"tp_size": ranks, "dcp_size": given.get("tp_size", ranks)} | given
     # Asked for a number of ranks, each takes its share of the model's heads; otherwise the two ranks of the small
     # problem have the heads that one rank of eight has.
-    return Problem.from_facts(facts, **given) if options.tp_size else Problem.small(facts, **given)
+    return Problem.small(facts, **given) if options.tp_size is None else Problem.from_facts(facts, **given)
 
 
 def _model_facts(name: str | None) -> Mapping[str, object] | None:
