@@ -59,6 +59,8 @@ class TableIndex:
         wanted = f"--{bare}"
         if wanted in self.spellings:
             return wanted
+        if len(completed := self.completions(wanted)) == 1:
+            return completed[0]
         elsewhere = _ELSEWHERE.get(wanted)
         if elsewhere is not None and elsewhere in self.table:
             return self.table[elsewhere].primary

@@ -19,6 +19,7 @@ _MODULES = frozenset(
 _SCRIPT = re.compile(r"(?:.*/)?(?:sglang/)?launch_server\.py")
 _SERVE = re.compile(r"(?:.*/)?sglang")
 _ENV_WORD = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
+_FLAG = re.compile(r"--?[A-Za-z]|[\u2010-\u2015\u2212\uff0d]{1,2}[A-Za-z]")  # two hyphens often become another dash
 _SEARCHED = 400
 _POSITIONAL_MODEL_SINCE = (0, 5, 16)
 
@@ -47,7 +48,7 @@ def find_launcher(values: Sequence[str]) -> Launcher | None:
     while env < len(values) and "=" in values[env] and _ENV_WORD.match(values[env]):
         env += 1
     first = values[env] if env < len(values) else ""
-    if first[:1] == "-" and len(first) > 1 and not first.startswith("-m"):
+    if _FLAG.match(first) and not first.startswith("-m"):
         return Launcher(env, env, serve=False)
     for at in range(env, min(len(values), _SEARCHED)):
         word = values[at]
