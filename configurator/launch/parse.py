@@ -104,9 +104,9 @@ def _parse_text(source: str, table: FlagTable, history: FlagHistory | None) -> C
     script = read_script(source)
     problems += script.problems
     if script.inside is not None:
-        inner = _inner(script.inside)
+        inner = _inner(script.inside, script)
         if inner is not None:
-            script = inner._replace(left_out=(*script.left_out, *inner.left_out))
+            script = inner
             problems += script.problems
     if script.launcher is None:
         return _not_a_command(source, problems)
@@ -125,7 +125,27 @@ def _parse_text(source: str, table: FlagTable, history: FlagHistory | None) -> C
     return build(frame, arguments, table)
 
 
-def _inner(text: str) -> Script | None:
-    """Read the command a shell is given with ``-c``; ``None`` if that is no SGLang command either."""
+def _inner(text: str, around: Script) -> Script | None:
+    """Read the command a shell is given with ``-c``, with the variables that reach it from *around*.
+
+    Returns:
+        ``None`` if that is no SGLang command either.
+    """
     script = read_script(text)
-    return script if script.launcher is not None else None
+    if script.launcher is None:
+        return None
+    own = {word.value.partition("=")[0] for word in script.preamble if word.role == "setup"}
+    passed = [word for word in around.words if word.value.partition("=")[0] not in own]
+    launcher = script.launcher
+    words = [*passed, *script.words]
+    if passed and script.words:
+        words[len(passed)] = script.words[0]._replace(gap=" ")
+    preamble = (*around.preamble, *script.preamble)
+    if around.preamble and script.preamble:
+        preamble = (*around.preamble, script.preamble[0]._replace(gap="\n"), *script.preamble[1:])
+    return script._replace(
+        preamble=preamble,
+        words=words,
+        launcher=launcher._replace(end=launcher.end + len(passed), env=launcher.env + len(passed)),
+        left_out=(*around.left_out, *script.left_out),
+    )

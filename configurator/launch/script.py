@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from configurator.launch.environment import environment
 from configurator.launch.launcher import Launcher
 from configurator.launch.problem import Problem
 from configurator.launch.script_problems import (
@@ -14,8 +15,10 @@ from configurator.launch.script_problems import (
     joined_problem,
     left_problem,
     shell_variable_problem,
+    wrapper_problem,
 )
 from configurator.launch.shell import scan
+from configurator.launch.shell_word import Fault
 from configurator.launch.simple_command import SimpleCommand, Splitter
 from configurator.launch.word import Word, assignment
 
@@ -41,7 +44,8 @@ class Script(NamedTuple):
         launcher: Where the server arguments start; ``None`` if there is no SGLang command.
         left_out: Other commands, verbatim.
         problems: What is wrong with the text, and what was left out or joined.
-        inside: The text a shell is told to run with ``-c``, where there is no SGLang command outside it.
+        inside: The text a shell is told to run with ``-c``, where there is no SGLang command outside it; ``words`` are
+            then the assignments that reach it.
     """
 
     preamble: tuple[Word, ...]
@@ -66,18 +70,13 @@ def read_script(text: str) -> Script:
     problems = fault_problems(text, faults)
     target = _target(splitter.commands)
     if target is None:
-        inside = next((found for command in splitter.commands if (found := _inside(command))), None)
-        return Script((), [], (), None, (text,) if inside else (), problems, inside)
+        return _script_inside(splitter, text, faults, problems)
     if splitter.joined:
         problems.append(joined_problem(splitter.joined))
     around = _Around(splitter, target)
     preamble, tail = around.preamble(), around.tail()
     problems += around.problems
-    unread = next((fault.at for fault in faults if fault.kind == "unclosed"), len(text))
-    left = [
-        text[c.begin : min(c.end, unread)].strip() for at, c in enumerate(splitter.commands) if at not in around.used
-    ]
-    left = [part for part in (*left, text[unread:].strip()) if part]
+    left = _left(splitter, around, text, faults)
     if left:
         problems.append(left_problem(left))
     command = splitter.commands[target]
@@ -96,13 +95,54 @@ def _target(commands: Sequence[SimpleCommand]) -> int | None:
     return bare
 
 
-def _inside(command: SimpleCommand) -> str | None:
-    """Return the text a shell is told to run with ``-c``, if it speaks of SGLang."""
+def _left(splitter: Splitter, around: _Around, text: str, faults: Sequence[Fault]) -> list[str]:
+    """Return the commands of *text* that do not go with the SGLang command, verbatim."""
+    unread = next((fault.at for fault in faults if fault.kind == "unclosed"), len(text))
+    left = [
+        text[c.begin : min(c.end, unread)].strip() for at, c in enumerate(splitter.commands) if at not in around.used
+    ]
+    return [part for part in (*left, text[unread:].strip()) if part]
+
+
+def _script_inside(splitter: Splitter, text: str, faults: Sequence[Fault], problems: list[Problem]) -> Script:
+    """Return what stands around a shell that is told to run SGLang with ``-c``: its text is still to be read."""
+    for at, command in enumerate(splitter.commands):
+        shell, inside = _inside(command)
+        if not inside:
+            continue
+        around = _Around(splitter, at)
+        preamble = around.preamble()
+        problems = [*problems, *around.problems]
+        left = _left(splitter, around, text, faults)
+        if left:
+            problems.append(left_problem(left))
+        first = next((i for i, word in enumerate(command.words) if not assignment(word)), 0)
+        wrapper = " ".join(word.spelling for word in command.words[first:shell])
+        if wrapper:
+            problems.append(wrapper_problem(wrapper))
+            left.append(wrapper)
+        return Script(preamble, _passed_on(command.words[:shell]), (), None, tuple(left), problems, inside)
+    return Script((), [], (), None, (), problems)
+
+
+def _inside(command: SimpleCommand) -> tuple[int, str]:
+    """Return where a shell stands that is told to run a text with ``-c``, and the text, if it speaks of SGLang."""
     words = command.words
     for at in range(1, len(words) - 1):
         if _SHELL_COMMAND.fullmatch(words[at].value) and words[at - 1].value.rpartition("/")[2] in _SHELLS:
-            return words[at + 1].value if "sglang" in words[at + 1].value else None
-    return None
+            return at - 1, words[at + 1].value if "sglang" in words[at + 1].value else ""
+    return 0, ""
+
+
+def _passed_on(words: Sequence[Word]) -> list[Word]:
+    """Return the assignments among the words in front of a shell that reach what it runs, as words of their own."""
+    first = next((at for at, word in enumerate(words) if not assignment(word)), len(words))
+    known, unknown = environment(
+        [word._replace(role="env" if at < first else "launcher") for at, word in enumerate(words)]
+    )
+    live = {word.value.partition("=")[0]: word._replace(role="env") for word in words if word.live}
+    passed = [Word(f"{name}={value}", "", " ", "env") for name, value in known.items()]
+    return [*passed, *(live[name] for name in unknown if name in live)]
 
 
 class _Around:

@@ -53,6 +53,15 @@ def left_problem(left: Sequence[str]) -> Problem:
     return Problem("left-out", None, shown(left[0]), message)
 
 
+def wrapper_problem(wrapper: str) -> Problem:
+    """Say that only what a shell runs inside something else is read."""
+    message = (
+        f"The command stands inside a shell that {shown(wrapper)} starts; what is inside is read and written, with its "
+        "variables, and what starts the shell is left out."
+    )
+    return Problem("left-out", None, shown(wrapper), message)
+
+
 def joined_problem(count: int) -> Problem:
     """Say that lines were joined although the text has no backslash there."""
     lines = "1 line of the text begins" if count == 1 else f"{count} lines of the text begin"
