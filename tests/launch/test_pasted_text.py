@@ -220,7 +220,7 @@ def test_a_command_inside_a_shell_inside_a_container(table):
     )
     assert command.configuration.env == {"X": "1", "C": "2"}
     assert command.references == {"env.A": "$B"}
-    assert command.left_out == ("echo done", 'docker run -e A=$B --gpus all img')
+    assert command.left_out == ("echo done", "docker run -e A=$B --gpus all img")
     assert "what starts the shell is left out" in command.problems[-1].message
     assert parse(command.render(), table).configuration == command.configuration
     assert parse(command.render("as-written"), table).configuration == command.configuration
