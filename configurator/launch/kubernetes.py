@@ -9,7 +9,7 @@ from configurator.core.configuration import Change
 from configurator.core.errors import InputError
 from configurator.core.flag import FlagTable
 from configurator.launch.command import Command
-from configurator.launch.containers import environment_words, variable_note
+from configurator.launch.containers import environment_words
 from configurator.launch.emitted import (
     RENDEZVOUS_PORT,
     EmittedFile,
@@ -70,16 +70,15 @@ def kubernetes(command: Command, table: FlagTable, header: Sequence[str], target
         "metadata": {"name": f"{target.name}-api"},
         "spec": {"selector": selector, "ports": [{"name": "http", "port": port, "targetPort": port}]},
     }
-    notes = comment_lines([*header, *variable_note_without_lws(command)])
+    notes = comment_lines([*header, *_fill_in_note(command)])
     text = "\n".join([*notes, dump(workload) + "---\n" + dump(service)])
     return [EmittedFile("kubernetes.yaml", None if nodes > 1 else 0, text)]
 
 
-def variable_note_without_lws(command: Command) -> list[str]:
+def _fill_in_note(command: Command) -> list[str]:
     """Return a note on the variables to fill in, without those that LeaderWorkerSet sets itself."""
-    if set(variables_of(command)) <= _SET_BY_LWS:
-        return []
-    return [f"{variable_note(command)[0]} Their values stand empty under env."]
+    names = [name for name in variables_of(command) if name not in _SET_BY_LWS]
+    return [f"Fill in these variables, empty under env: {', '.join(names)}."] if names else []
 
 
 def _leader_worker_set(name: str, nodes: int, pod: YamlValue, labels: YamlValue) -> dict[str, YamlValue]:
