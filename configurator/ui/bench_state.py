@@ -218,6 +218,7 @@ def _collective(row: Mapping[str, Any]) -> Json:
 def _distribution(state: RunState) -> Json | None:
     """Return histograms of all timed rows on one axis, which ends where 99 % of all samples do."""
     timed = [row for row in state.rows.values() if row.get("samples_us")]
+    timed.sort(key=lambda row: row["event"] != "reference")
     if not timed:
         return None
     everything = sorted(x for row in timed for x in row["samples_us"])

@@ -60,7 +60,9 @@ class BenchView(View):
         """
         workspace = self.store.workspace
         resolved = workspace.report.resolved
-        wanted = _count(resolved.get("tp_size"), 8)
+        wanted = _count(resolved.get("tp_size"), 1)
+        if wanted < _SMALL_RANKS:  # DCP needs a group; a command without one is still to be repaired
+            wanted = 8
         gpus = len(self._here.gpus)
         if gpus < _SMALL_RANKS:
             return Problem.small(workspace.model.facts, command_tp_size=wanted)

@@ -32,7 +32,7 @@ function render({ model, el, signal }) {
     h("div", { class: "dc-fixhead" }, h("div", null, fixTitle, fixNote), h("div", { class: "dc-acts" }, others, apply)), list);
 
   dc.append(
-    h("div", { class: "dc-cmdbar" }, h("h2", null, "Launch command"), seg, files, h("span", { class: "dc-space" }), format, what, copy, save, copied),
+    h("div", { class: "dc-cmdbar" }, h("h2", null, "Launch command"), seg, files, h("span", { class: "dc-end" }, format, what, copy, save), copied),
     region, bar,
   );
 
