@@ -28,6 +28,10 @@ Json = dict[str, Any]
 Words = str | Sequence[str]
 
 
+class BrokenCommandError(InputError):
+    """The command would be refused, crash or give wrong output, so it is not emitted."""
+
+
 @dataclass(frozen=True)
 class Result:
     """The answer to :func:`check`.
@@ -84,27 +88,39 @@ class Result:
             "resolved": self.resolved,
             "decided_by": dict(self.report.decided_by),
             "notes": [problem.message for problem in workspace.notes],
-            "command": self.command,
+            "command": one_line(workspace.command),
         }
 
 
 @dataclass(frozen=True)
 class Repaired:
-    """One repair: what to change, what it costs, the command after it."""
+    """One repair.
+
+    Attributes:
+        change: What to change.
+        cost: Weighted cost; cheaper changes are milder.
+        verdict: The verdict after it.
+        command: The command after it, a flag a line.
+        diff: The difference, a flag a line.
+        line: The command after it on one line, with a launcher.
+        spelled: The change with flags as the release spells them, as in JSON.
+    """
 
     change: Change
     cost: float
     verdict: Verdict
     command: str
     diff: str
+    line: str
+    spelled: Json
 
     def to_json(self) -> Json:
         """Return one entry of ``fix --json``."""
         return {
-            **change_json(self.change),
+            **self.spelled,
             "cost": self.cost,
             "diff": self.diff,
-            "command": self.command,
+            "command": self.line,
             "verdict": self.verdict,
         }
 
@@ -181,7 +197,15 @@ def repaired(workspace: Workspace) -> tuple[Repaired, ...]:
     for repair in workspace.repairs():
         after = workspace.apply(repair.change)
         found.append(
-            Repaired(repair.change, repair.cost, repair.verdict, after.command.render(), diff_text(workspace, after))
+            Repaired(
+                repair.change,
+                repair.cost,
+                repair.verdict,
+                after.command.render(),
+                diff_text(workspace, after),
+                one_line(after.command),
+                change_json(repair.change, workspace.table),
+            )
         )
     return tuple(found)
 
@@ -265,13 +289,14 @@ def emit(
         facts: The keyword arguments of :func:`check`.
 
     Raises:
-        InputError: The verdict is ``error`` and *force* is not set, or the format is not known.
+        BrokenCommandError: The verdict is ``error`` and *force* is not set.
+        InputError: The format is not known, or cannot hold a value of the command.
     """
     workspace = _workspace_of(configuration, facts)
     report = workspace.report
     broken = [f"{f.rule.effect.value} {f.rule.code}: {f.message}" for f in report.findings if f.breaks]
     if broken and not force:
-        raise InputError(
+        raise BrokenCommandError(
             f"This command is not emitted: {broken[0]} Repair it first (fix), or ask for it all the same (force).",
             part=broken[0],
         )
@@ -318,7 +343,7 @@ def finding_json(workspace: Workspace, finding: Finding) -> Json:
     for change in workspace.fixes(finding):
         after = workspace.apply(change)
         fixes.append(
-            {**change_json(change, table), "label": describe_change(change, table), "command": after.command.render()}
+            {**change_json(change, table), "label": describe_change(change, table), "command": one_line(after.command)}
         )
     return {
         "code": rule.code,
@@ -345,6 +370,11 @@ def source_json(source: Source) -> Json:
         "url": source.url,
         "basis": source.basis.value,
     }
+
+
+def one_line(command: Command) -> str:
+    """Return a command for JSON: on one line and with a launcher, so that any shell, or ``shlex``, takes it as it is."""
+    return command.launched().render("single-line")
 
 
 def change_json(change: Change, table: FlagTable | None = None) -> Json:

@@ -98,8 +98,7 @@ class Workspace:
         snapshot = hardware if isinstance(hardware, HardwareSnapshot) else load_hardware(hardware or DEFAULT_HARDWARE)
         parsed = _read(DEFAULT_COMMAND if command is None else command, catalogue)
         if env:
-            known = parsed.configuration
-            parsed = replace(parsed, configuration=Configuration(known.flags, {**known.env, **env}))
+            parsed = parsed.apply(Change(env=dict(env)), catalogue.table)
         choice = _model_of(parsed) if model is None else _named_model(model)
         return cls(catalogue, snapshot, choice, parsed)
 
@@ -237,11 +236,7 @@ class Workspace:
 
     def apply(self, change: Change) -> Workspace:
         """Return the workspace with *change* made in the command, where the flags stand."""
-        after = self.command.apply(change, self.table)
-        if self.configuration.env:
-            env = {**self.configuration.env, **after.configuration.env}
-            after = replace(after, configuration=Configuration(after.configuration.flags, env))
-        return self._with_command(after)
+        return self._with_command(self.command.apply(change, self.table))
 
     def choose(self, dest: str, choice: Choice) -> Workspace:
         """Return the workspace with *choice* made for *dest*; ``AUTO`` leaves the flag out."""

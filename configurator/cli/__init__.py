@@ -7,16 +7,20 @@ pay for nothing but themselves.
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module, metadata
+from pathlib import Path
 
 from configurator.core.errors import ConfiguratorError
 
 #: Exit statuses that all subcommands share. The others are theirs.
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +86,53 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cut = given.index("--")
         given, words = given[:cut], given[cut + 1 :]
     chosen = next((word for word in given if not word.startswith("-")), None)
-    options = build_parser(chosen).parse_args(given)
+    parser = build_parser(chosen)
+    options, strange = parser.parse_known_args(given)
+    if strange:
+        parser.error(
+            f"{strange[0]} is no option of {options.command}. What belongs to SGLang goes after --, "
+            f"for example: dcp-configurator {options.command} -- --tp-size 8"
+        )
     options.words = words
     command = next(command for command in COMMANDS if command.name == options.command)
+    _prepare_streams()
     try:
-        return int(import_module(command.module).run(options))
+        status = int(import_module(command.module).run(options))
+        sys.stdout.flush()
     except ConfiguratorError as error:
         print(f"dcp-configurator {command.name}: {error}", file=sys.stderr)
         return EXIT_USAGE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+    except BrokenPipeError:  # whoever read the output has seen enough
+        _discard_output()
+        return EXIT_BROKEN_PIPE
+    except OSError as error:
+        _discard_output()
+        print(f"dcp-configurator {command.name}: stopped, {error.strerror or error}.", file=sys.stderr)
+        return EXIT_USAGE
+    return status
+
+
+def _prepare_streams() -> None:
+    """Make the standard streams take any text; one that is closed becomes an empty one.
+
+    Words of a command may hold bytes that are no UTF-8, and a terminal may know ASCII only.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - stays open as long as the process
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="surrogateescape" if name == "stdin" else "backslashreplace")
+
+
+def _discard_output() -> None:
+    """Send what is still buffered for standard output nowhere, so that Python does not fail again when it ends."""
+    try:
+        descriptor = sys.stdout.fileno()
+    except (OSError, ValueError):  # replaced by something that is no file
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)

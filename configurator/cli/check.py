@@ -59,11 +59,11 @@ def _batch(name: str, defaults: dict[str, Any]) -> int:
         lines: Iterable[str] = sys.stdin
         if name != "-":
             try:
-                lines = stack.enter_context(Path(name).open(encoding="utf-8"))
+                lines = stack.enter_context(Path(name).open(encoding="utf-8", errors="surrogateescape"))
             except OSError as error:
                 raise InputError(f"{name} cannot be read: {error.strerror}.", part=name) from None
         for document in answers(lines, defaults):
-            sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
+            print(json.dumps(document))
     return 0
 
 

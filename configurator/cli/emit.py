@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 
-from configurator.api import SCHEMA, emit
+from configurator.api import SCHEMA, BrokenCommandError, emit
 from configurator.cli.facts import add_facts, command_of, facts, print_json
-from configurator.core.errors import InputError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,14 +21,14 @@ def run(options: argparse.Namespace) -> int:
     """Print the files; return 1 where the command is broken and ``--force`` is not given."""
     try:
         files = emit(command_of(options), format=options.format, force=options.force, **facts(options))
-    except InputError as error:
-        if "is not emitted" not in str(error):
-            raise
+    except BrokenCommandError as error:
         print(f"dcp-configurator emit: {error}", file=sys.stderr)
         return 1
     if options.json:
         found = [{"name": f.name, "node_rank": f.node_rank, "text": f.text} for f in files]
         print_json({"schema": SCHEMA, "format": options.format, "files": found})
     else:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="surrogateescape")  # a script holds the very bytes that were given
         print("\n".join(file.text for file in files))
     return 0

@@ -6,10 +6,13 @@ import argparse
 import sys
 from pathlib import Path
 
+from configurator import catalog
 from configurator.api import SCHEMA, Explained, explain, explain_error
 from configurator.cli.facts import add_json, print_json
+from configurator.core.configuration import Change
 from configurator.core.errors import InputError
-from configurator.core.rule import Rule
+from configurator.core.rule import Choose, Fix, Rule, Set, SetEnv, Unset
+from configurator.words import describe_change
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
             print("No rule's message occurs in this text.", file=sys.stderr)
     if options.json:
         print_json({"schema": SCHEMA, "rules": [item.to_json() for item in found], "command": None, "release": None})
-    else:
+    elif found:
         print("\n\n".join(_shown(item) for item in found))
     return 0 if found else 1
 
@@ -49,6 +52,20 @@ def _text(name: str) -> str:
         raise InputError(f"{name} cannot be read: {error.strerror}.", part=name) from None
 
 
+def _way_out(fix: Fix, item: Explained) -> str:
+    """Return one of a rule's ways out in words, flags as the last release that has the rule spells them."""
+    table = catalog.release(item.until or catalog.NEWEST).table
+    match fix:
+        case Set(dest, value):
+            return describe_change(Change({dest: value}), table)
+        case Unset(dest):
+            return describe_change(Change(unset=frozenset({dest})), table)
+        case SetEnv(name, value):
+            return describe_change(Change(env={name: value}), table)
+        case Choose(dest):
+            return f"Choose another {table[dest].primary if dest in table else dest}"
+
+
 def _shown(item: Explained) -> str:
     rule = item.rule
     kind = f"{rule.effect.value} at {rule.stage.value}" if isinstance(rule, Rule) else "fills in a value"
@@ -57,7 +74,7 @@ def _shown(item: Explained) -> str:
     if isinstance(rule, Rule):
         lines.append(f"  when: {rule.when.describe()}")
         lines.append(f"  needs: {rule.require.describe()}")
-        lines.extend(f"  way out: {fix}" for fix in (item.to_json()["fixes"]))
+        lines.extend(f"  way out: {_way_out(fix, item)}" for fix in rule.fixes)
     else:
         lines.append(f"  when: {rule.when.describe()}")
     source = rule.source

@@ -69,7 +69,7 @@ def command_of(options: argparse.Namespace) -> str | Sequence[str]:
     words = options.words
     if words:
         return words[0] if len(words) == 1 and any(c.isspace() for c in words[0]) else list(words)
-    if words is None and sys.stdin.isatty():
+    if sys.stdin.isatty():
         raise InputError("No command is given. Put it after --, or on standard input.")
     text = sys.stdin.read()
     if not text.strip():
@@ -78,6 +78,8 @@ def command_of(options: argparse.Namespace) -> str | Sequence[str]:
 
 
 def print_json(document: object) -> None:
-    """Print one JSON document on one line for pipes, indented for people."""
-    indent = 2 if sys.stdout.isatty() else None
-    print(json.dumps(document, indent=indent, ensure_ascii=False))
+    """Print one JSON document on one line for pipes, indented for people.
+
+    It is ASCII throughout, so that no terminal, locale or stray byte of a command can make it anything but JSON.
+    """
+    print(json.dumps(document, indent=2 if sys.stdout.isatty() else None))
