@@ -69,6 +69,8 @@ def load_model(source: str | Path | Mapping[str, object] | None) -> ModelFacts |
     if isinstance(source, Mapping):
         return ModelFacts.from_config(source, name=_inline_name(source), source="inline config")
     text = str(source)
+    if not text.strip():
+        raise InputError("The name of the model is empty. Give a sheet's name, or the config.json of the checkpoint.")
     try:
         path = Path(text).expanduser()
         if path.is_dir():
