@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from configurator.core.configuration import Change, Configuration
-from configurator.core.engine import STEP, Case, Engine, Environment, Finding, engine_for, show
+from configurator.core.conflict import unavoidable
+from configurator.core.engine import Case, Engine, Finding, engine_for, show
 from configurator.core.flag import FlagValue
 from configurator.core.rule import Effect
-from configurator.core.unknown import Unknown, is_unknown
+from configurator.core.unknown import is_unknown
 
 State = Literal["open", "blocked", "undecided"]
 BlockedBy = Literal["choice", "fact"]
@@ -123,13 +124,16 @@ def _options_of(engine: Engine, case: Case, dest: str) -> tuple[Availability, ..
 def _availability(engine: Engine, case: Case, dest: str, choice: Choice, *, is_chosen: bool) -> Availability:
     configuration = case.configuration if is_chosen else with_choice(engine, dest, choice, case.configuration)
     unread = {d: u for d, u in case.unread.items() if d != dest}
+    at = Case(case.release, configuration, case.facts, unread)
     env, _ = engine.environment(configuration, case.facts, unread)
     blocking: list[Finding] = []
+    stuck = False
     undecided = ""
     for compiled in engine.breaking_by_flag[dest]:
         truth = compiled.violated(env)
         if truth is True:
             blocking.append(Finding(compiled.rule, certain=True, message=compiled.message(env)))
+            stuck = stuck or (not is_chosen and unavoidable(engine, at, compiled, frozenset({dest})))
         elif is_unknown(truth) and not undecided:
             undecided = truth.reason
     becomes = env[f"resolved.{dest}"] if isinstance(choice, Auto) else None
@@ -142,40 +146,13 @@ def _availability(engine: Engine, case: Case, dest: str, choice: Choice, *, is_c
             return Availability(
                 choice, label, "open", chosen=True, conflict=True, codes=codes, reason=reason, becomes=becomes
             )
-        by: BlockedBy = "fact" if _by_fact(engine, case, dest, choice, codes) else "choice"
+        by: BlockedBy = "fact" if stuck else "choice"
         return Availability(choice, label, "blocked", blocked_by=by, codes=codes, reason=reason, becomes=becomes)
     if undecided:
         return Availability(
             choice, label, "undecided", chosen=is_chosen, reason=undecided, becomes=becomes, slows=slows
         )
     return Availability(choice, label, "open", chosen=is_chosen, becomes=becomes, slows=slows)
-
-
-_FREE = Unknown("any other choice")
-
-
-class _Open(Environment):
-    """An environment in which whatever nobody pinned down can still be chosen: flags and variables."""
-
-    __slots__ = ()
-
-    def __missing__(self, key: str) -> object:
-        return _FREE if key.startswith(("env.", "given.")) else super().__missing__(key)
-
-
-def _by_fact(engine: Engine, case: Case, dest: str, choice: Choice, codes: tuple[str, ...]) -> bool:
-    """Tell whether *choice* is broken whatever the other flags say: three-valued logic with those left open."""
-    env = _Open({key: value if key.startswith(STEP) else _FREE for key, value in engine.defaults.items()})
-    env[f"given.{dest}"] = not isinstance(choice, Auto)
-    env.update(engine.release.software)
-    env.update(case.facts)
-    if isinstance(choice, Auto):
-        spec = engine.release.table.get(dest)
-        env[f"asked.{dest}"] = env[f"resolved.{dest}"] = spec.default if spec else None
-    else:
-        env[f"asked.{dest}"] = env[f"resolved.{dest}"] = choice
-    engine.resolve(env)
-    return any(c.rule.code in codes and c.violated(env) is True for c in engine.breaking_by_flag[dest])
 
 
 def label_of(engine: Engine, dest: str, choice: Choice) -> str:

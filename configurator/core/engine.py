@@ -17,7 +17,7 @@ from configurator.core.configuration import Configuration
 from configurator.core.expr import Env, Evaluator, Getter, Term, Truth
 from configurator.core.flag import FlagValue
 from configurator.core.release import Release
-from configurator.core.rule import Resolution, Rule, Stage
+from configurator.core.rule import Resolution, Rule, SetEnv, Stage
 from configurator.core.unknown import Unknown, is_unknown
 
 Verdict = Literal["ok", "warn", "error", "unknown"]
@@ -104,7 +104,9 @@ class Environment(dict[str, object]):
 
 
 @dataclass(frozen=True, slots=True)
-class _CompiledRule:
+class CompiledRule:
+    """A rule as functions of an environment: whether it is violated, and what it says then."""
+
     rule: Rule
     concerns: Evaluator
     violated: Evaluator
@@ -137,6 +139,10 @@ class Engine:
         self.rules = tuple(sorted((_compile_rule(rule) for rule in release.rules.values()), key=lambda c: c.sort_key))
         self.breaking = tuple(c for c in self.rules if c.rule.effect.breaks)
         self.breaking_by_flag = {dest: tuple(c for c in self.breaking if dest in c.flags) for dest in release.modelled}
+        self.variables = tuple(
+            dict.fromkeys(fix for rule in release.rules.values() for fix in rule.fixes if isinstance(fix, SetEnv))
+        )
+        self._depends_on: dict[str, frozenset[str]] = {}
         self.resolutions = tuple(
             _compile_resolution(r) for r in sorted(release.resolutions.values(), key=lambda r: (r.order, r.code))
         )
@@ -145,6 +151,13 @@ class Engine:
         self, configuration: Configuration, facts: Mapping[str, object], unread: Mapping[str, Unknown] | None = None
     ) -> tuple[Env, dict[str, str]]:
         """Return the environment after all resolutions, and which of them decided what."""
+        env = self.start(configuration, facts, unread)
+        return env, self.resolve(env)
+
+    def start(
+        self, configuration: Configuration, facts: Mapping[str, object], unread: Mapping[str, Unknown] | None = None
+    ) -> Environment:
+        """Return the environment before any resolution."""
         env = Environment(self.defaults)
         env.update(self.release.software)
         env.update(facts)
@@ -156,7 +169,7 @@ class Engine:
         for dest, unknown in (unread or {}).items():
             env[f"asked.{dest}"] = env[f"resolved.{dest}"] = unknown
             env[f"given.{dest}"] = True
-        return env, self.resolve(env)
+        return env
 
     def resolve(self, env: Environment) -> dict[str, str]:
         """Apply the resolutions to *env* in place; return the slug that decided each dest.
@@ -179,6 +192,27 @@ class Engine:
                     env[key] = truth
                     decided.pop(dest, None)
         return decided
+
+    def depends_on(self, rule: Rule) -> frozenset[str]:
+        """Return what can change whether *rule* is violated: flags by ``dest``, variables as ``env.NAME``.
+
+        Beyond what it reads, that is what resolutions read to decide on a value that it reads.
+        """
+        known = self._depends_on.get(rule.code)
+        if known is None:
+            keys, wanted = set[str](), set(rule.reads())
+            while wanted:
+                key = wanted.pop()
+                keys.add(key)
+                for compiled in self.resolutions:
+                    if any(sets[1] == key for sets in compiled.sets):
+                        wanted |= compiled.resolution.reads() - keys
+            known = self._depends_on[rule.code] = frozenset(
+                key if space == "env" else name
+                for key, (space, _, name) in ((key, key.partition(".")) for key in keys)
+                if space in ("asked", "resolved", "env")
+            )
+        return known
 
     def check(self, case: Case) -> Report:
         """Return all findings of *case*, certain or not, with what the server would resolve."""
@@ -223,7 +257,7 @@ class Engine:
             about: Only rules about one of these flags; ``None`` for all.
         """
         env, _ = self.environment(configuration, case.facts, case.unread)
-        rules: Iterable[_CompiledRule] = self.breaking
+        rules: Iterable[CompiledRule] = self.breaking
         if about is not None:
             rules = {id(c): c for dest in about for c in self.breaking_by_flag.get(dest, ())}.values()
         return frozenset(c.rule.code for c in rules if c.violated(env) is True)
@@ -240,7 +274,7 @@ def check(case: Case) -> Report:
     return engine_for(case.release).check(case)
 
 
-def _compile_rule(rule: Rule) -> _CompiledRule:
+def _compile_rule(rule: Rule) -> CompiledRule:
     when, require = rule.when.compile(), rule.require.compile()
 
     def violated(env: Env) -> Truth:
@@ -260,7 +294,7 @@ def _compile_rule(rule: Rule) -> _CompiledRule:
     early = rule.stage in (Stage.SERVER_ARGS, Stage.MODEL_ARGS)
     # The model's own argument handling runs in the middle of the server's, so both stages share one order.
     key = (rule.effect.rank, 1 if early else _STAGES[rule.stage], rule.order, rule.code)
-    return _CompiledRule(rule, when, skipped if early else violated, rule.flags(), key, _compile_message(rule))
+    return CompiledRule(rule, when, skipped if early else violated, rule.flags(), key, _compile_message(rule))
 
 
 def _compile_message(rule: Rule) -> Callable[[Env], str]:

@@ -1,23 +1,23 @@
 """Ways out: fixes for one finding, repairs for a whole command, the change that frees a blocked option.
 
-All three are one search. A configuration that breaks has a first broken rule; whatever repairs it must change a flag
-that this rule reads, so the search branches only there. It goes in order of cost (uniform cost), so the first
-configuration without a broken rule is the cheapest, and it never tries changes that no conflict asks for.
+All three are one search. A configuration that breaks has a first broken rule, and that rule a conflict: a few choices
+one of which whatever repairs it must change. The search branches only there. It goes in order of cost (uniform cost),
+so the first configuration without a broken rule is the cheapest, and it never tries changes that no conflict asks for.
 Facts of the machine, the model and the release are never changed.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
 
 from configurator.core.availability import AUTO, Auto, Choice, change_to, choices, chosen
-from configurator.core.configuration import Change, Configuration
+from configurator.core.configuration import Change
+from configurator.core.conflict import conflict
 from configurator.core.engine import Case, Engine, Finding, Verdict, engine_for
 from configurator.core.rule import Choose, Effect, Rule, Set, SetEnv, Unset
-from configurator.core.unknown import Unknown
 
 _BUDGET = 6000
 """Configurations one search may evaluate before it gives up; far above what any recorded command needs."""
@@ -50,9 +50,7 @@ def fixes(case: Case, finding: Finding) -> tuple[Change, ...]:
     rule = finding.rule
 
     def works(change: Change) -> bool:
-        after = engine.check(
-            Case(case.release, case.configuration.replace(change), case.facts, _still_unread(case, change))
-        )
+        after = engine.check(_after(case, change))
         for other in after.findings:
             if other.rule.code == rule.code:
                 return False
@@ -68,7 +66,7 @@ def fixes(case: Case, finding: Finding) -> tuple[Change, ...]:
         single = sorted(
             (
                 (step_cost(engine, case, dest, choice), change_to(engine, dest, choice))
-                for dest, choice in _steps(engine, case.configuration, rule)
+                for dest, choice in _steps(engine, case, rule.flags())
             ),
             key=lambda pair: pair[0],
         )
@@ -76,8 +74,9 @@ def fixes(case: Case, finding: Finding) -> tuple[Change, ...]:
     return tuple(found[:6])
 
 
-def _still_unread(case: Case, change: Change) -> dict[str, Unknown]:
-    return {d: u for d, u in case.unread.items() if d not in change.set and d not in change.unset}
+def _after(case: Case, change: Change) -> Case:
+    unread = {d: u for d, u in case.unread.items() if d not in change.set and d not in change.unset}
+    return Case(case.release, case.configuration.replace(change), case.facts, unread)
 
 
 def _declared(engine: Engine, case: Case, rule: Rule) -> Iterator[Change]:
@@ -94,11 +93,7 @@ def _declared(engine: Engine, case: Case, rule: Rule) -> Iterator[Change]:
             case Choose(dest):
                 if dest in engine.release.table:
                     ranked = sorted(
-                        (
-                            c
-                            for c in choices(engine, dest, case.configuration)
-                            if _is_step(engine, case.configuration, dest, c)
-                        ),
+                        (c for c in choices(engine, dest, case.configuration) if _is_step(engine, case, dest, c)),
                         key=lambda c: step_cost(engine, case, dest, c),
                     )
                     for choice in ranked:
@@ -112,27 +107,29 @@ def repairs(case: Case, limit: int = 4) -> tuple[Repair, ...]:
     cheapest that gives it up. Empty where nothing breaks, and where no change of flags helps.
     """
     engine = engine_for(case.release)
-    found = list(_ranked(engine, case, Change(), 0.0, limit))
-    if engine.broken(case.configuration, case) and "dcp_size" in case.configuration:
-        off = change_to(engine, "dcp_size", 1)
-        found.extend(_ranked(engine, case, off, step_cost(engine, case, "dcp_size", 1), 1))
-    unique = {_signature(repair.change): repair for repair in found}
-    return tuple(sorted(unique.values(), key=lambda repair: repair.cost))
+    found = list(_ranked(engine, case, _Goal(), limit))
+    if engine.broken(case.configuration, case) and _runs_dcp(engine, case):
+        off = _Goal(first=change_to(engine, "dcp_size", 1), first_cost=step_cost(engine, case, "dcp_size", 1))
+        kept = [_signature(repair.change) for repair in found]
+        # Where the rest of the change is a repair without giving up DCP, giving it up adds nothing.
+        found.extend(
+            repair for repair in _ranked(engine, case, off, 1) if not any(k <= _signature(repair.change) for k in kept)
+        )
+    return tuple(sorted(found, key=lambda repair: repair.cost))
 
 
-def _ranked(engine: Engine, case: Case, start: Change, start_cost: float, limit: int) -> Iterator[Repair]:
+def _runs_dcp(engine: Engine, case: Case) -> bool:
+    return "dcp_size" in engine.release.modelled and _is_step(engine, case, "dcp_size", 1)
+
+
+def _ranked(engine: Engine, case: Case, goal: _Goal, limit: int) -> Iterator[Repair]:
     shapes: set[frozenset[str]] = set()
-    for change, cost in _search(
-        engine, case, _Goal(lambda c: engine.broken(c, case), first=start, first_cost=start_cost)
-    ):
+    for change, cost in _search(engine, case, goal):
         shape = frozenset({*change.set, *change.unset, *change.env})
         if shape in shapes:
             continue
         shapes.add(shape)
-        after = engine.check(
-            Case(case.release, case.configuration.replace(change), case.facts, _still_unread(case, change))
-        )
-        yield Repair(change, round(cost, 2), after.verdict)
+        yield Repair(change, round(cost, 2), engine.check(_after(case, change)).verdict)
         if len(shapes) >= limit:
             return
 
@@ -140,9 +137,8 @@ def _ranked(engine: Engine, case: Case, start: Change, start_cost: float, limit:
 def way_out(case: Case, dest: str, choice: Choice) -> Change | None:
     """Return the smallest change of other flags after which *choice* of *dest* is no longer blocked, or ``None``."""
     engine = engine_for(case.release)
-    base = case.configuration.replace(change_to(engine, dest, choice))
-    start = Case(case.release, base, case.facts, {d: u for d, u in case.unread.items() if d != dest})
-    goal = _Goal(lambda c: engine.broken(c, start, about=(dest,)), pinned=frozenset({dest}))
+    start = _after(case, change_to(engine, dest, choice))
+    goal = _Goal(about=(dest,), pinned=frozenset({dest}))
     return next((change for change, _ in _search(engine, start, goal)), None)
 
 
@@ -152,7 +148,7 @@ def step_cost(engine: Engine, case: Case, dest: str, choice: Choice) -> float:
     Milder is cheaper: choosing another value costs less than dropping a feature; giving up DCP costs most.
     """
     modelled = engine.release.modelled[dest]
-    if isinstance(choice, Auto) or (choice is False and dest not in engine.release.modelled[dest].values):
+    if isinstance(choice, Auto) or (choice is False and choice not in modelled.values):
         return modelled.unset_cost
     cost = modelled.change_cost + modelled.value_costs.get(choice, 0.0)
     if modelled.prefer is not None and case.facts.get(modelled.prefer.key) != choice:
@@ -160,18 +156,19 @@ def step_cost(engine: Engine, case: Case, dest: str, choice: Choice) -> float:
     return cost
 
 
-def _is_step(engine: Engine, configuration: Configuration, dest: str, choice: Choice) -> bool:
-    now = chosen(engine, dest, configuration)
+def _is_step(engine: Engine, case: Case, dest: str, choice: Choice) -> bool:
+    if dest in case.unread:
+        return True
+    now = chosen(engine, dest, case.configuration)
     return not (choice == now and type(choice) is type(now))
 
 
-def _steps(engine: Engine, configuration: Configuration, rule: Rule) -> Iterator[tuple[str, Choice]]:
-    for dest in sorted(rule.flags()):
-        if dest not in engine.release.table:
-            continue
+def _steps(engine: Engine, case: Case, dests: frozenset[str]) -> Iterator[tuple[str, Choice]]:
+    configuration = case.configuration
+    for dest in sorted(dests & engine.release.modelled.keys() & engine.release.table.keys()):
         offered = choices(engine, dest, configuration)
         for choice in offered:
-            if _is_step(engine, configuration, dest, choice):
+            if _is_step(engine, case, dest, choice):
                 yield dest, choice
         if dest in configuration.flags and AUTO not in offered:
             spec = engine.release.table[dest]
@@ -181,9 +178,9 @@ def _steps(engine: Engine, configuration: Configuration, rule: Rule) -> Iterator
 
 @dataclass(frozen=True)
 class _Goal:
-    """What a search wants: no code left in ``broken``, from a first change on, with some flags left alone."""
+    """What a search wants: no broken rule about some flags, from a first change on, with some flags left alone."""
 
-    broken: Callable[[Configuration], frozenset[str]]
+    about: tuple[str, ...] | None = None
     pinned: frozenset[str] = frozenset()
     first: Change = field(default_factory=Change)
     first_cost: float = 0.0
@@ -195,7 +192,7 @@ def _search(engine: Engine, case: Case, goal: _Goal) -> Iterator[tuple[Change, f
     queue: list[tuple[float, int, Change]] = [(goal.first_cost, next(order), goal.first)]
     seen: set[frozenset[tuple[str, object]]] = set()
     accepted: list[frozenset[tuple[str, object]]] = []
-    rank = {compiled.rule.code: (i, compiled.rule) for i, compiled in enumerate(engine.breaking)}
+    rank = {compiled.rule.code: (i, compiled) for i, compiled in enumerate(engine.breaking)}
     evaluated = 0
     while queue and evaluated < _BUDGET:
         cost, _, change = heapq.heappop(queue)
@@ -203,8 +200,8 @@ def _search(engine: Engine, case: Case, goal: _Goal) -> Iterator[tuple[Change, f
         if signature in seen or any(earlier <= signature for earlier in accepted):
             continue
         seen.add(signature)
-        configuration = case.configuration.replace(change)
-        codes = goal.broken(configuration)
+        after = _after(case, change)
+        codes = engine.broken(after.configuration, after, goal.about)
         evaluated += 1
         if not codes:
             if not change:
@@ -212,11 +209,10 @@ def _search(engine: Engine, case: Case, goal: _Goal) -> Iterator[tuple[Change, f
             accepted.append(signature)
             yield change, cost
             continue
-        _, rule = min((rank[code] for code in codes), key=lambda pair: pair[0])
-        changed = {*change.set, *change.unset, *change.env} | goal.pinned
-        for step in _branch(engine, case, configuration, rule):
-            if not changed & {*step.change.set, *step.change.unset, *step.change.env}:
-                heapq.heappush(queue, (cost + step.cost, next(order), change.then(step.change)))
+        _, first = min((rank[code] for code in codes), key=lambda pair: pair[0])
+        fixed = goal.pinned.union(change.set, change.unset, (f"env.{name}" for name in change.env))
+        for step in _branch(engine, after, conflict(engine, after, first, fixed)):
+            heapq.heappush(queue, (cost + step.cost, next(order), change.then(step.change)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,19 +221,12 @@ class _Step:
     cost: float
 
 
-def _branch(engine: Engine, case: Case, configuration: Configuration, rule: Rule) -> Iterator[_Step]:
-    for fix in rule.fixes:
-        if isinstance(fix, SetEnv) and configuration.env.get(fix.name) != fix.value:
-            yield _Step(Change(env={fix.name: fix.value}), 1.0)
-    extra = {fix.dest for fix in rule.fixes if isinstance(fix, Set | Unset | Choose)} - rule.flags()
-    for dest, choice in _steps(engine, configuration, rule):
+def _branch(engine: Engine, case: Case, choices_: frozenset[str]) -> Iterator[_Step]:
+    for variable in engine.variables:
+        if f"env.{variable.name}" in choices_ and case.configuration.env.get(variable.name) != variable.value:
+            yield _Step(Change(env={variable.name: variable.value}), 1.0)
+    for dest, choice in _steps(engine, case, choices_):
         yield _Step(change_to(engine, dest, choice), step_cost(engine, case, dest, choice))
-    for dest in sorted(extra):
-        if dest not in engine.release.table or dest not in engine.release.modelled:
-            continue
-        for choice in choices(engine, dest, configuration):
-            if _is_step(engine, configuration, dest, choice):
-                yield _Step(change_to(engine, dest, choice), step_cost(engine, case, dest, choice))
 
 
 def _signature(change: Change) -> frozenset[tuple[str, object]]:
