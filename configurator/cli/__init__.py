@@ -54,7 +54,8 @@ class _ShowVersion(argparse.Action):
             version = metadata.version("dcp-configurator")
         except metadata.PackageNotFoundError:
             version = "(not installed: running from a source folder)"
-        parser.exit(message=f"dcp-configurator {version}\n")
+        print(f"dcp-configurator {version}")
+        parser.exit()
 
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:

@@ -49,12 +49,12 @@ def run(capsys, monkeypatch):
 
 @pytest.fixture
 def process():
-    """Run ``python -m configurator`` as a process of its own."""
+    """Run ``python -m configurator`` as a process of its own; *through* is what bash does with its streams."""
 
-    def call(*arguments, stdin=None, env=None, text=True, shell=""):
+    def call(*arguments, stdin=None, env=None, text=True, through=""):
         words = [sys.executable, "-m", "configurator", *arguments]
-        if shell:
-            words = ["bash", "-c", f'"$@" {shell}', "bash", *words]
+        if through:
+            words = ["bash", "-c", f'"$@" {through}', "bash", *words]
         done = subprocess.run(
             words,
             input=stdin,
@@ -64,11 +64,8 @@ def process():
             timeout=120,
             env={**os.environ, **(env or {})},
         )
-        out, err = (
-            (done.stdout.decode("utf-8", "surrogateescape"), done.stderr.decode("utf-8", "replace"))
-            if text
-            else (done.stdout, done.stderr.decode("utf-8", "replace"))
-        )
+        out = done.stdout.decode("utf-8", "surrogateescape") if text else done.stdout
+        err = done.stderr.decode("utf-8", "replace")
         assert "Traceback" not in err, err
         return Ran(done.returncode, out, err)
 
