@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from voila.app import Voila
 from voila.tornado.handler import TornadoVoilaHandler
+
+_LOG = logging.getLogger(__name__)
 
 TEMPLATE = "dcp_configurator"
 
@@ -83,6 +88,17 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def tell_cell_error(cell: object, cell_index: int, execute_reply: Mapping[str, Any]) -> None:
+    """Writes the traceback of a cell that failed to the server's log.
+
+    Voila takes it out of the page, where a visitor has no business with it, and would keep it from everybody else too.
+    """
+    del cell
+    lines = execute_reply.get("content", {}).get("traceback", ())
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(lines))
+    _LOG.error("Cell %d of the notebook failed:\n%s", cell_index + 1, plain)
+
+
 def settings(*, theme: str = "auto", preheat: bool = True, log_level: str = "WARN") -> dict[str, dict[str, Any]]:
     """Returns Voila's configuration: class name -> option -> value.
 
@@ -123,6 +139,7 @@ def settings(*, theme: str = "auto", preheat: bool = True, log_level: str = "WAR
                 "The configurator could not be drawn. The terminal that runs the server shows the error; "
                 "`dcp-configurator app --debug` shows it here too."
             ),
+            "on_cell_error": tell_cell_error,
         },
         "MappingKernelManager": {"cull_idle_timeout": CULL_IDLE_SECONDS, "cull_interval": 30, "cull_connected": False},
         # A kernel that died took the visitor's state with it. A blank one in its place would leave a page whose clicks
