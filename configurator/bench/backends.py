@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from configurator.bench.collectives import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER, Collective
-from configurator.bench.problem import Problem
+from configurator.bench.problem import ITEMSIZE, Problem
 from configurator.core.errors import InputError
 
 LSE_BYTES = 4
@@ -67,6 +67,7 @@ class CommBackend:
         steps: Its exchanges after local attention, in order.
         runner: ``module:function`` that builds its stages; resolved in the worker, since it imports torch.
         attention_kinds: Attention it serves.
+        dtypes: Activation types it moves.
         can_replicate_q: Whether SGLang lets the query projection be replicated with it.
         needs: Reason why it cannot run given facts of the worker's machine, or ``None``. Keys: ``device``,
             ``flashinfer``, ``compute_capability``, ``one_fabric``.
@@ -78,6 +79,7 @@ class CommBackend:
     runner: str
     about: str
     attention_kinds: tuple[str, ...] = ("mla",)
+    dtypes: tuple[str, ...] = tuple(ITEMSIZE)
     can_replicate_q: bool = True
     needs: Callable[[Mapping[str, object]], str | None] = lambda _facts: None
 
@@ -117,6 +119,7 @@ FI_A2A = CommBackend(
     name="fi_a2a",
     steps=(Step("exchange", ALL_TO_ALL, fi_bytes),),
     runner="configurator.bench.program:fi_a2a",
+    dtypes=("bf16", "fp16"),
     needs=_fi_a2a_needs,
     about="The same exchange by FlashInfer's kernel, over memory that all GPUs of the group can address.",
 )
@@ -198,6 +201,8 @@ def plan(problem: Problem, facts: Mapping[str, object], *, graphs: bool = False)
         why = backend.needs(facts)
         if problem.attention_kind not in backend.attention_kinds:
             why = f"it merges {' and '.join(backend.attention_kinds)} attention only"
+        elif problem.dtype not in backend.dtypes:
+            why = why or f"it moves {' and '.join(backend.dtypes)} only, and this problem is in {problem.dtype}"
         if why is not None:
             unavailable.append({"backend": name, "reason": why})
             continue

@@ -51,7 +51,7 @@ class DistributedFabric:
 
     def __init__(self, group: Any, ranks: int) -> None:
         self.ranks = ranks
-        self._group = group
+        self.group = group
         self._functions = {c.name: torch_collective(c) for c in (ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, ALL_REDUCE)}
 
     def run(self, collective: Collective, sent: Sequence[Tensor], received: Sequence[Tensor]) -> None:
@@ -60,11 +60,11 @@ class DistributedFabric:
         if collective is ALL_REDUCE:
             if received[0] is not sent[0]:
                 received[0].copy_(sent[0])
-            function(received[0], group=self._group)
+            function(received[0], group=self.group)
         elif collective is REDUCE_SCATTER:
-            function(received[0], sent[0], group=self._group)
+            function(received[0], sent[0], group=self.group)
         else:
-            function(as_bytes(received[0]), as_bytes(sent[0]), group=self._group)
+            function(as_bytes(received[0]), as_bytes(sent[0]), group=self.group)
 
 
 class LocalFabric:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import itertools
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -18,8 +20,10 @@ from configurator.bench.oracle import NOTHING_COMPARED, Agreement, compare, refe
 from configurator.bench.program import Stage
 from configurator.bench.session import Session
 from configurator.bench.statistics import percentile
+from configurator.bench.timing import CudaGraph
 
 SELFTEST_TOKENS = 512
+GRAPH_STEPS = 10
 
 
 @dataclasses.dataclass
@@ -35,6 +39,7 @@ class Variant:
         rounds: Samples in microseconds by round, each the time of the slowest rank.
         entries: The stages as the JSON has them.
         merge_us: Samples of the merge alone.
+        graph: Several steps captured in one CUDA graph; a sample is then their time over their number.
     """
 
     case: Case | None
@@ -45,6 +50,7 @@ class Variant:
     rounds: list[tuple[float, ...]] = dataclasses.field(default_factory=list)
     entries: tuple[dict[str, Any], ...] = ()
     merge_us: tuple[float, ...] = ()
+    graph: CudaGraph | None = None
 
     @property
     def label(self) -> str:
@@ -58,8 +64,26 @@ class Variant:
 
     def sample(self, session: Session, count: int) -> list[float]:
         """Time the whole step *count* times: for each, the time of the slowest rank in microseconds."""
-        times = session.timer.sample([lambda: self.step(session)], count, session.before_step)[0]
-        return session.slowest(times)
+        work, runs = (lambda: self.step(session), 1) if self.graph is None else (self.graph.replay, self.graph.runs)
+        times = session.timer.sample([work], count, session.before_step)[0]
+        return session.slowest([time / runs for time in times])
+
+    def capture(self, session: Session) -> list[list[RankState]]:
+        """Capture steps in a CUDA graph, each on another copy of the cache, as long as the GPU's own would hold one.
+
+        Returns:
+            The states of each copy.
+        """
+        copies = [self.states, *(with_own_cache(self.states) for _ in range(cache_copies(session, self.states) - 1))]
+        turn = itertools.cycle(copies)
+
+        def step() -> None:
+            states = next(turn)
+            for stage in self.stages:
+                stage.run(states, session.fabric)
+
+        self.graph = CudaGraph(step, GRAPH_STEPS)
+        return copies
 
     @property
     def merge_stages(self) -> tuple[Stage, ...]:
@@ -87,6 +111,26 @@ def with_own_tensors(states: Sequence[RankState], **changes: Any) -> list[RankSt
     return [dataclasses.replace(state, tensors={}, **changes) for state in states]
 
 
+def with_own_cache(states: Sequence[RankState]) -> list[RankState]:
+    """Return the same states with a KV cache of their own."""
+
+    def copied(state: RankState) -> RankState:
+        keys = state.batch.keys.clone()
+        mla = state.problem.attention_kind == "mla"
+        values = inputs.mla_values(state.problem, keys) if mla else state.batch.values.clone()
+        return dataclasses.replace(state, tensors={}, batch=dataclasses.replace(state.batch, keys=keys, values=values))
+
+    return [copied(state) for state in states]
+
+
+def cache_copies(session: Session, states: Sequence[RankState]) -> int:
+    """Return how many copies of the cache outlast the GPU's second-level cache, at most one a captured step."""
+    if session.flush is None:
+        return 1
+    held = sum(state.batch.keys.nbytes for state in states)
+    return min(GRAPH_STEPS, 1 + math.ceil(session.flush.size_bytes / held))
+
+
 class Oracle:
     """Compares outputs of a batch with float64 attention, and keeps the reference while the queries stay the same."""
 
@@ -94,16 +138,21 @@ class Oracle:
         self._session = session
         self._kept: dict[tuple[int, ...], tuple[Tensor, Tensor]] = {}
 
-    def agreement(self, stages: Sequence[Stage], states: Sequence[RankState]) -> Agreement:
-        """Run the stages and compare: the queries with an unsharded projection, the output with unsharded attention.
+    def agreement(
+        self, stages: Sequence[Stage], states: Sequence[RankState], step: Callable[[], None] | None = None
+    ) -> Agreement:
+        """Run the stages, or *step* where they have been captured, and compare what they leave.
 
-        Comparing the output from the queries as they arrived leaves only sharding and merging under test; comparing
-        the queries themselves finds heads gathered in the wrong order.
+        The queries are compared with an unsharded projection, which finds heads gathered in the wrong order; the output
+        with unsharded attention from the queries as they arrived, which leaves only sharding and merging under test.
 
         Returns:
             The comparison over all ranks.
         """
-        program.run(stages, states, self._session.fabric)
+        if step is None:
+            program.run(stages, states, self._session.fabric)
+        else:
+            step()
         found = NOTHING_COMPARED
         for state in states:
             queries = state.tensors["q"]

@@ -117,6 +117,25 @@ def a2a() -> tuple[Stage, ...]:
     )
 
 
+def fi_a2a() -> tuple[Stage, ...]:
+    """The same exchange by FlashInfer's kernel, outputs and log-sum-exps in two tensors."""
+    from configurator.bench import fused  # noqa: PLC0415 - FlashInfer is not everywhere
+
+    def pack(state: RankState) -> None:
+        outputs, stats = merge.pack_fi(state.tensors["partial_out"], state.tensors["lse"], state.problem.dcp_size)
+        state.tensors |= {"outputs": outputs, "stats": stats}
+
+    def combine(state: RankState) -> None:
+        received = state.tensors["received_outputs"], state.tensors["received_stats"]
+        state.tensors["merged_out"] = merge.combine_fi(*received, state.merge_base)
+
+    return (
+        Stage("pack", pack),
+        Stage("exchange", fused.exchange, ALL_TO_ALL, sent="outputs+stats", custom=True),
+        Stage("combine", combine),
+    )
+
+
 def all_reduce() -> tuple[Stage, ...]:
     """The GQA path: all-gather of the log-sum-exps, scaling, all-reduce of the whole fp32 output, own heads kept."""
 

@@ -8,24 +8,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from configurator.bench import inputs, measure, memory, program, raw
-from configurator.bench.backends import plan
-from configurator.bench.machine import cpu_count
+from configurator.bench.backends import FI_A2A, Plan, plan
 from configurator.bench.measure import Oracle, Variant
 from configurator.bench.problem import Problem
-from configurator.bench.results import (
-    MIN_SAMPLES,
-    Measurement,
-    cpu_banner,
-    document,
-    measurement_of,
-    same_case,
-)
+from configurator.bench.report import CHECKED, Reporter
+from configurator.bench.results import MIN_SAMPLES
 from configurator.bench.session import (
     Emit,
     Session,
     choose_mode,
     close_session,
-    environment,
     machine_facts,
     open_session,
 )
@@ -65,6 +57,20 @@ def run_rank(problem: Problem, request: Mapping[str, Any], emit: Emit, at: Emit)
     close_session(session)
 
 
+def ready(session: Session, wanted: Plan) -> Plan:
+    """Return the plan without the cases whose kernel cannot be made ready, and with the reason."""
+    if not any(case.backend is FI_A2A for case in wanted.cases):
+        return wanted
+    from configurator.bench import fused  # noqa: PLC0415 - FlashInfer is not everywhere
+
+    session.at("FlashInfer's kernel being compiled and its workspace shared", 900)
+    why = fused.prepare(session)
+    if not why:
+        return wanted
+    others = tuple(case for case in wanted.cases if case.backend is not FI_A2A)
+    return Plan(others, (*wanted.unavailable, {"backend": FI_A2A.name, "reason": why}))
+
+
 class SelfTestError(ConfiguratorError):
     """The check of results does not find faults that were put in."""
 
@@ -75,13 +81,7 @@ class Benchmark:
     def __init__(self, session: Session, request: Mapping[str, Any]) -> None:
         self.session = session
         self.problem = session.problem
-        self.request = request
-        self.started: dict[str, Any] = {}
-        self.selftest: dict[str, Any] = {}
-        self.wrong: list[Variant] = []
-        self.rows: list[dict[str, Any]] = []
-        self.reference: list[dict[str, Any]] = []
-        self._begun = time.monotonic()
+        self.report = Reporter(session, request.get("snapshot"))
         swept = self.problem.raw_collectives != "off" and self.problem.dcp_size > 1 and session.mode != "solo"
         spare = 0.0 if swept else SHARES["collectives"]
         self.budget = {
@@ -103,28 +103,21 @@ class Benchmark:
         self.time_stages(live)
         collectives = self.time_collectives()
         gc.enable()
-        self.finish(collectives)
+        for variant in live:
+            if variant.graph is not None:
+                variant.graph.close()  # it holds the communicator, which goes next
+        self.report.finish(collectives)
 
     def announce(self) -> None:
-        """Decide what runs and say so."""
+        """Decide what runs and say so.
+
+        Raises:
+            InputError: Nothing can run here, or it does not fit.
+        """
         session = self.session
         self.tell("Plan", 0.02)
-        session.plan = plan(self.problem, machine_facts(session), graphs=session.mode == "nccl")
-        functional = session.mode == "gloo"
-        cores = cpu_count()
-        oversubscribed = functional and session.ranks > cores
-        self.started = {
-            "environment": environment(session) | {"snapshot": self.request.get("snapshot")},
-            "label": "functional" if functional else "measured",
-            "banner": cpu_banner(session.ranks, cores) if functional else "",
-            "oversubscribed": oversubscribed,
-            "problem": self.problem.to_json(),
-            "planned": [
-                {"backend": c.backend.name, "replicate_q": c.replicate_q, "graph": c.graph} for c in session.plan.cases
-            ],
-            "unavailable": list(session.plan.unavailable),
-        }
-        session.emit("started", **self.started)
+        session.plan = ready(session, plan(self.problem, machine_facts(session), graphs=session.mode == "nccl"))
+        self.report.start()
         if not session.plan.cases:
             reasons = "; ".join(f"{u['backend']}: {u['reason']}" for u in session.plan.unavailable)
             raise InputError(f"None of the backends asked for can run here - {reasons}.", part="--backends")
@@ -133,9 +126,9 @@ class Benchmark:
     def prove_the_check(self, weights: Any) -> None:
         """Show that the check finds faults; a check that cannot fail proves nothing."""
         self.tell("Self-test: two faults that must be found", 0.05)
-        self.selftest = measure.selftest(self.session, weights)
-        self.session.emit("selftest", **self.selftest)
-        if self.selftest["caught"] is False:
+        found = measure.selftest(self.session, weights)
+        self.report.selftest(found)
+        if found["caught"] is False:
             raise SelfTestError(
                 "The self-test put a wrong logarithm base and a NaN into the merge, and the check did not find both - "
                 "no result of this run could be trusted, so nothing was timed - please report this with the problem's shapes."
@@ -160,13 +153,35 @@ class Benchmark:
             for oracle, states in zip(oracles, (ragged, timed), strict=True):
                 variant.agreement += oracle.agreement(stages, measure.with_own_tensors(states))
             if variant.agreement.wrong:
-                self.wrong.append(variant)
-                self.show(variant, provisional=False, note="wrong, so it was not timed")
+                self.report.row(variant, provisional=False, note="wrong, so it was not timed")
+                continue
+            if case.graph and not self.captured(variant, oracles[1]):
                 continue
             self.warm_up(variant)
             live.append(variant)
         reference = self.make_reference(timed, oracles[1])
         return live if reference is None else [*live, reference]
+
+    def captured(self, variant: Variant, oracle: Oracle) -> bool:
+        """Capture a variant in a CUDA graph and compare what the graph leaves; tell whether it can be timed."""
+        why = ""
+        try:
+            copies = variant.capture(self.session)
+        except RuntimeError as error:
+            why = str(error).partition("\n")[0] or type(error).__name__
+        if self.session.total([float(bool(why))])[0]:
+            self.report.row(
+                variant, provisional=False, note=f"the step could not be captured: {why or 'on another rank'}"
+            )
+            return False
+        graph = variant.graph
+        if graph is None:
+            return False
+        for states in copies:
+            variant.agreement += oracle.agreement(variant.stages, states, graph.replay)
+        if variant.agreement.wrong:
+            self.report.row(variant, provisional=False, note="wrong in a CUDA graph, so it was not timed")
+        return not variant.agreement.wrong
 
     def make_reference(self, timed: list[inputs.RankState], oracle: Oracle) -> Variant | None:
         """Return the row without DCP, checked and warm; ``None`` where it cannot be had."""
@@ -179,7 +194,7 @@ class Benchmark:
         variant = Variant(None, program.tp_only(), [state])
         variant.agreement = oracle.agreement(variant.stages, variant.states)
         if variant.agreement.wrong:
-            self.show(variant, provisional=False, note="wrong, so it was not timed")
+            self.report.row(variant, provisional=False, note="wrong, so it was not timed")
             return None
         self.warm_up(variant)
         return variant
@@ -188,10 +203,13 @@ class Benchmark:
         """Run a variant until lazy set-up is over, and show a first row from a few samples."""
         self.session.at(f"warm-up of {variant.label}", self.allowance_s * (WARM_UP + MIN_SAMPLES))
         for _ in range(WARM_UP):
-            variant.step(self.session)
+            if variant.graph is None:
+                variant.step(self.session)
+            else:
+                variant.graph.replay()
         if self.session.mode != "solo":
             variant.first = variant.sample(self.session, MIN_SAMPLES)
-        self.show(variant, provisional=True)
+        self.report.row(variant, provisional=True)
 
     def time_rounds(self, live: list[Variant]) -> None:
         """Time whole steps, the variants in turn and the turn reversed every second round, until the time is over."""
@@ -216,14 +234,19 @@ class Benchmark:
             share = min(1.0, (now - begun) / self.budget["rounds"], samples / MIN_SAMPLES)
             if now - shown >= SHOW_EVERY_S:
                 shown = now
-                self.tell(f"Timing in turn, {samples} steps of each", 0.22 + 0.4 * share)
+                self.tell(f"Timing in turn, {samples} steps of each", CHECKED + 0.4 * share)
                 for variant in live:
-                    self.show(variant, provisional=True)
+                    self.report.row(variant, provisional=True)
 
     def time_stages(self, live: list[Variant]) -> None:
         """Time the stages apart and show the final rows."""
         session = self.session
         for index, variant in enumerate(live):
+            if variant.graph is not None:
+                self.report.row(
+                    variant, provisional=False, note=f"{variant.graph.runs} steps in one graph; stages as without it"
+                )
+                continue
             self.tell(f"Stages of {variant.label}", 0.62 + 0.13 * index / len(live))
             samples = [x for part in variant.rounds for x in part]
             step_us = 3.0 * percentile(samples, 0.5) if samples else 1e4
@@ -233,7 +256,7 @@ class Benchmark:
             entries, merge = measure.time_apart(session, variant, count)
             variant.entries, variant.merge_us = tuple(entries), tuple(merge)
             note = "one GPU: exchanges cannot be timed here, nor the whole step" if session.mode == "solo" else ""
-            self.show(variant, provisional=False, note=note)
+            self.report.row(variant, provisional=False, note=note)
 
     def time_collectives(self) -> list[dict[str, Any]]:
         """Sweep the bare collectives."""
@@ -247,51 +270,7 @@ class Benchmark:
             self.tell(f"Bare {row['collective']}", 0.75 + 0.24 * len(rows) / total)
         return rows
 
-    def finish(self, collectives: list[dict[str, Any]]) -> None:
-        """Write the document."""
-        ranks = self.session.fabric.ranks
-        order = [same_case(planned) for planned in self.started["planned"]]
-        self.rows.sort(key=lambda row: order.index(same_case(row)))
-        for row in (*self.rows, *self.reference):
-            raw.add_wire_times(row["stages"], collectives)
-        result = document(
-            self.problem,
-            self.started,
-            cases=self.rows,
-            reference=self.reference,
-            collectives=collectives,
-            extra={
-                "selftest": self.selftest,
-                "fits": raw.fits(collectives, ranks),
-                "status": "wrong" if self.wrong else "complete",
-                "elapsed_s": round(time.monotonic() - self._begun, 3),
-            },
-        )
-        self.session.emit("done", document=result)
-
     def tell(self, stage: str, done: float) -> None:
         """Say where the run is, to the reader and to the watchdog."""
         self.session.at(stage, 60 + 20 * self.allowance_s)
-        elapsed = time.monotonic() - self._begun
-        # Ten samples of everything take longer than a short budget; 1.6 is what the default problem took on two cores.
-        left = (1 - done) * 1.6 * self.problem.time_budget_s if done < 0.22 else elapsed * (1 - done) / done
-        self.session.emit("progress", stage=stage, done=round(done, 3), left_s=round(left, 1))
-
-    def show(self, variant: Variant, *, provisional: bool, note: str = "") -> None:
-        """Write a variant's row; final ones are kept for the document."""
-        found: dict[str, Any] = {
-            "wrong": variant.agreement.wrong,
-            "checked": variant.agreement.checked,
-            "max_rel_err_row": variant.agreement.max_rel_err_row,
-            "rounds": tuple(variant.rounds) or ((tuple(variant.first),) if variant.first and provisional else ()),
-            "stages": variant.entries,
-            "merge_us": variant.merge_us,
-            "note": note,
-        }
-        case = variant.case
-        row = (Measurement(backend="tp_only", **found) if case is None else measurement_of(case, **found)).to_json(
-            self.problem.num_layers
-        )
-        if not provisional:
-            (self.reference if case is None else self.rows).append(row)
-        self.session.emit("reference" if case is None else "case", provisional=provisional, **row)
+        self.report.tell(stage, done)

@@ -105,7 +105,8 @@ class CacheFlush:
 
     def __init__(self, device: torch.device) -> None:
         size = getattr(torch.cuda.get_device_properties(device), "L2_cache_size", 0) or 64 * 2**20
-        self._buffer = torch.empty(2 * size, dtype=torch.uint8, device=device)
+        self.size_bytes = 2 * size
+        self._buffer = torch.empty(self.size_bytes, dtype=torch.uint8, device=device)
 
     def __call__(self) -> None:
         """Enqueue the write."""
