@@ -94,7 +94,9 @@ class Configurator(ipywidgets.Box):  # type: ignore[misc, unused-ignore]
         headings = present.groups(workspace)
         found = workspace.options(*headings)
         for dest, heading in headings.items():
-            self._groups.setdefault(dest, OptionGroup(self.store, dest)).show(heading, found[dest])
+            if dest not in self._groups:
+                self._groups[dest] = OptionGroup(self.store, dest)
+            self._groups[dest].show(heading, found[dest])
         shown = tuple(self._groups[dest] for dest in headings)
         if self._controls.children != shown:
             self._controls.children = shown

@@ -237,7 +237,7 @@ def _distribution(state: RunState) -> Json | None:
                 "bins": _histogram(row["samples_us"], low, width),
                 "p50": (row["p50_us"] - low) / (high - low),
                 "p50_label": f"p50 {_ms(row['p50_us'])} ms",
-                "beyond": sum(1 for x in row["samples_us"] if x > high),
+                "beyond": sum(1 for x in row["samples_us"] if x > low + _BINS * width),
             }
             for row in timed
         ],
@@ -247,9 +247,8 @@ def _distribution(state: RunState) -> Json | None:
 def _histogram(samples: Sequence[float], low: float, width: float) -> list[int]:
     bins = [0] * _BINS
     for sample in samples:
-        at = int((sample - low) / width)
-        if at <= _BINS:
-            bins[min(at, _BINS - 1)] += 1
+        if sample <= low + _BINS * width:
+            bins[min(int((sample - low) / width), _BINS - 1)] += 1
     return bins
 
 
