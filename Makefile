@@ -18,7 +18,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt --build-constraint constraints.txt
 INPUTS := pyproject.toml constraints.txt Makefile
 
-.PHONY: help app install test test-install browser lint pins clean
+.PHONY: help app install test test-install browser compiler lint pins clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -28,13 +28,19 @@ app: $(VENV)/.installed-app  ## create .venv, install, and serve the configurato
 
 install: $(VENV)/.installed-app  ## create .venv and install, without serving
 
-test: $(VENV)/.installed-dev browser  ## create .venv, install, find or install a browser, run the whole suite
+test: $(VENV)/.installed-dev browser compiler  ## create .venv, install, find or install a browser, run the whole suite
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 test-install: $(VENV)/.installed-dev  ## create .venv with what the tests and the linters need
 
 browser: $(VENV)/.installed-dev  ## find a Chromium or Chrome, or install one
 	@$(BIN)/python tools/find_browser.py --install
+
+compiler:  ## find a C compiler, or install one: tests build a stand-in for the GPU driver's library
+	@command -v cc || command -v gcc || command -v clang || \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends gcc libc6-dev >/dev/null; } || \
+	{ echo "The hardware tests need a C compiler, and none is installed. Install one, for example: sudo apt-get install gcc libc6-dev" >&2; exit 1; }
 
 lint: $(VENV)/.installed-dev  ## ruff, mypy --strict, import rules
 	$(BIN)/ruff check .
