@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import getpass
 import json
@@ -10,6 +11,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from configurator.core.errors import InputError
 
 FOLDER_VARIABLE = "DCP_CONFIGURATOR_LOCK_DIR"
 """Names another folder for the lock; for tests, and for machines that several containers share."""
@@ -38,14 +41,16 @@ class MachineLock:
             Whether it was free. It is never waited for here.
 
         Raises:
-            OSError: The file cannot be opened.
+            InputError: The file cannot be opened.
         """
-        # Opened without O_CREAT where it exists: Linux refuses that flag on another user's file in a shared folder.
         try:
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
-        except FileNotFoundError:
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            os.fchmod(descriptor, 0o666)  # the lock is the machine's, not its first user's
+            descriptor = self._open()
+        except OSError as error:
+            raise InputError(
+                f"A benchmark takes a lock, so that no other one runs beside it - {self.path} cannot be opened "
+                f"({error.strerror}) - set {FOLDER_VARIABLE} to a folder that can be written.",
+                part=str(self.path),
+            ) from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -56,6 +61,17 @@ class MachineLock:
         os.pwrite(descriptor, json.dumps(owner).encode(), 0)
         self._descriptor = descriptor
         return True
+
+    def _open(self) -> int:
+        # The folder may be everybody's: a link that somebody put there must not lead to a file of ours.
+        flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+        # Without O_CREAT where it exists: Linux refuses that flag on another user's file in such a folder.
+        with contextlib.suppress(FileNotFoundError):
+            return os.open(self.path, flags)
+        descriptor = os.open(self.path, flags | os.O_CREAT, 0o666)
+        with contextlib.suppress(PermissionError):  # somebody else was faster, and it is theirs
+            os.fchmod(descriptor, 0o666)  # the lock is the machine's, not its first user's
+        return descriptor
 
     def owner(self) -> Mapping[str, Any]:
         """Return what the lock's owner says of itself: ``pid``, ``user``, ``about``, ``started_at``; empty if unreadable."""

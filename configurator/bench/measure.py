@@ -62,6 +62,13 @@ class Variant:
         for stage in self.stages:
             stage.run(self.states, session.fabric)
 
+    def warm(self, session: Session) -> None:
+        """Run what is timed, untimed."""
+        if self.graph is None:
+            self.step(session)
+        else:
+            self.graph.replay()
+
     def sample(self, session: Session, count: int) -> list[float]:
         """Time the whole step *count* times: for each, the time of the slowest rank in microseconds."""
         work, runs = (lambda: self.step(session), 1) if self.graph is None else (self.graph.replay, self.graph.runs)

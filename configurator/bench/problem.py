@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
+from configurator.bench.shapes import DEEPSEEK_V3, attention_kind, fact, gqa_shapes, mla_shapes
 from configurator.core.errors import InputError
 from configurator.core.unknown import is_unknown
 
@@ -19,21 +20,6 @@ ITEMSIZE: Mapping[str, int] = {"bf16": 2, "fp16": 2, "fp32": 4, "fp8": 1}
 DEFAULT_BACKENDS = ("ag_rs", "a2a", "fi_a2a")
 SIZE_LIMIT = 2**40
 """Above this a size is a slip of the keyboard, and products of sizes would say nothing any more."""
-
-DEEPSEEK_V3: Mapping[str, object] = {
-    "model.name": "deepseek-v3",
-    "model.attention_kind": "mla",
-    "model.num_heads": 128,
-    "model.kv_lora_rank": 512,
-    "model.q_lora_rank": 1536,
-    "model.qk_rope_head_dim": 64,
-    "model.qk_nope_head_dim": 128,
-    "model.v_head_dim": 128,
-    "model.hidden_size": 7168,
-    "model.num_layers": 61,
-    "model.num_attention_layers": 61,
-}
-"""Shapes used when no model is known. Source: the model's config.json on the Hugging Face hub."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,8 +157,8 @@ class Problem:
                 f"because each DCP group is a slice of the tensor-parallel ranks - choose a divisor of {tp_size}.",
                 part="--dcp-size",
             )
-        shapes = _mla_shapes(known) if _kind(known) == "mla" else _gqa_shapes(known, tp_size, dcp_size)
-        heads = _fact(known, "num_heads")
+        shapes = mla_shapes(known) if attention_kind(known) == "mla" else gqa_shapes(known, tp_size, dcp_size)
+        heads = fact(known, "num_heads")
         if "num_local_heads" not in given:
             if heads % tp_size:
                 raise InputError(
@@ -204,73 +190,6 @@ class Problem:
         local = max(1, total // max(1, command_tp_size))
         defaults: dict[str, Any] = {"tp_size": 2, "dcp_size": 2, "num_local_heads": local}
         return cls.from_facts(facts, **{**defaults, **choices})
-
-
-def _kind(facts: Mapping[str, object]) -> Literal["mla", "gqa"]:
-    kind = facts.get("model.attention_kind")
-    if kind in ("mla", "dsa"):
-        return "mla"
-    if kind == "gqa":
-        return "gqa"
-    raise InputError(
-        "The benchmark needs to know the model's attention (mla, dsa or gqa) - this model's facts do not say - "
-        "choose a known model or give its config.json.",
-        part="--model",
-    )
-
-
-def _fact(facts: Mapping[str, object], name: str) -> int:
-    value = facts.get(f"model.{name}")
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        why = value.reason if is_unknown(value) else "its facts do not have it"
-        raise InputError(
-            f"The benchmark needs the model's {name} - {why} - choose a known model or give its config.json.",
-            part="--model",
-        )
-    return value
-
-
-def _common_shapes(facts: Mapping[str, object]) -> dict[str, Any]:
-    hidden = facts.get("model.hidden_size")
-    layers = next(
-        (v for v in (facts.get("model.num_attention_layers"), facts.get("model.num_layers")) if isinstance(v, int)), 1
-    )
-    name = facts.get("model.name")
-    return {
-        "model": name if isinstance(name, str) else "unnamed",
-        "hidden_size": hidden if isinstance(hidden, int) else None,
-        "num_layers": max(1, layers),
-    }
-
-
-def _mla_shapes(facts: Mapping[str, object]) -> dict[str, Any]:
-    q_rank = facts.get("model.q_lora_rank")
-    names = ("kv_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim")
-    shapes = {name: _fact(facts, name) for name in names}
-    # Without a query bottleneck (DeepSeek-V2-Lite) the projection reads the hidden state itself.
-    width = q_rank if isinstance(q_rank, int) and q_rank > 0 else _fact(facts, "hidden_size")
-    return {**_common_shapes(facts), **shapes, "attention_kind": "mla", "q_lora_rank": width}
-
-
-def _gqa_shapes(facts: Mapping[str, object], tp_size: int, dcp_size: int) -> dict[str, Any]:
-    kv_heads, groups = _fact(facts, "num_kv_heads"), tp_size // dcp_size
-    if kv_heads % groups and groups % kv_heads:
-        raise InputError(
-            f"You asked for {groups} DCP groups - the model's {kv_heads} KV heads cannot be shared out evenly among them - "
-            "choose another tp_size or dcp_size.",
-            part="--dcp-size",
-        )
-    head_dim = _fact(facts, "head_dim")
-    v_head = facts.get("model.v_head_dim")
-    return {
-        **_common_shapes(facts),
-        "attention_kind": "gqa",
-        "head_dim": head_dim,
-        "v_head_dim": v_head if isinstance(v_head, int) and v_head > 0 else head_dim,
-        "num_kv_heads": max(1, kv_heads // groups),
-        "q_lora_rank": _fact(facts, "hidden_size"),
-        "lse_base": "e",
-    }
 
 
 def _size(value: object, part: str) -> int:

@@ -24,7 +24,9 @@ from configurator.bench.session import (
 from configurator.bench.statistics import percentile
 from configurator.core.errors import ConfiguratorError, InputError
 
-WARM_UP = 5
+WARM_UP, WARM_UP_SLOW = 5, 2
+SLOW_STEP_S = 0.2
+"""Steps longer than this hide whatever five of them would still warm up, and a reader waits for the first row."""
 MIN_ROUNDS = 6
 AIM_ROUNDS = 20
 MAX_SAMPLES = 2000
@@ -202,11 +204,11 @@ class Benchmark:
     def warm_up(self, variant: Variant) -> None:
         """Run a variant until lazy set-up is over, and show a first row from a few samples."""
         self.session.at(f"warm-up of {variant.label}", self.allowance_s * (WARM_UP + MIN_SAMPLES))
-        for _ in range(WARM_UP):
-            if variant.graph is None:
-                variant.step(self.session)
-            else:
-                variant.graph.replay()
+        begun = time.monotonic()
+        variant.warm(self.session)
+        slow = time.monotonic() - begun > SLOW_STEP_S
+        for _ in range(self.session.agree(WARM_UP_SLOW if slow else WARM_UP) - 1):
+            variant.warm(self.session)
         if self.session.mode != "solo":
             variant.first = variant.sample(self.session, MIN_SAMPLES)
         self.report.row(variant, provisional=True)

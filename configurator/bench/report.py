@@ -9,7 +9,7 @@ from typing import Any
 from configurator.bench import raw
 from configurator.bench.machine import cpu_count
 from configurator.bench.measure import Variant
-from configurator.bench.results import Measurement, cpu_banner, document, measurement_of, same_case
+from configurator.bench.results import MIN_SAMPLES, Measurement, cpu_banner, document, measurement_of, same_case
 from configurator.bench.session import Session, environment
 
 CHECKED = 0.22
@@ -67,12 +67,14 @@ class Reporter:
 
     def row(self, variant: Variant, *, provisional: bool, note: str = "") -> None:
         """Write a variant's row; final ones are kept for the document."""
-        first = (tuple(variant.first),) if variant.first and provisional else ()
+        rounds = tuple(variant.rounds)
+        if provisional and sum(map(len, rounds)) < MIN_SAMPLES:
+            rounds = (tuple(variant.first),) if variant.first else ()  # the first look says more than a round or two
         found: dict[str, Any] = {
             "wrong": variant.agreement.wrong,
             "checked": variant.agreement.checked,
             "max_rel_err_row": variant.agreement.max_rel_err_row,
-            "rounds": tuple(variant.rounds) or first,
+            "rounds": rounds,
             "stages": variant.entries,
             "merge_us": variant.merge_us,
             "note": note,

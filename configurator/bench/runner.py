@@ -53,6 +53,7 @@ from configurator.bench.offer import Offer, has_torch, offer, too_many_ranks
 from configurator.bench.problem import Problem
 from configurator.bench.processes import Message, Troubles, Workers
 from configurator.bench.results import partial_document
+from configurator.core.errors import ConfiguratorError
 
 FINAL = ("done", "cancelled", "error")
 LOCK_LOOKS_EVERY_S = 0.25
@@ -175,6 +176,8 @@ class Run:
         lock = MachineLock()
         try:
             last = self._run(lock)
+        except ConfiguratorError as error:
+            last = _error("input", str(error))
         except Exception as error:  # noqa: BLE001 - a fault of ours must reach the reader, who would wait for ever
             last = _error("internal", f"The benchmark failed: {error}")
         finally:

@@ -47,7 +47,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the benchmark, print what was found, and return the exit status."""
-    request = runner.Request(problem=problem_of(options))
+    from configurator.api import probe  # noqa: PLC0415 - reached only once the options are known to be good
+
+    request = runner.Request(problem=problem_of(options), snapshot=probe().label)
     problem = request.problem
     if options.out is not None:
         _check_writable(Path(options.out))

@@ -201,6 +201,24 @@ def test_an_error_of_the_callback_cancels_the_run(temporary):
     assert nothing_left([], temporary)
 
 
+def test_what_the_page_and_the_command_line_import_brings_no_torch():
+    modules = ["bench.runner", "bench.saved", "bench.tables", "bench.offer", "cli.bench"]
+    code = "".join(f"import configurator.{name}\n" for name in modules) + "import sys; print('torch' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code]) == b"False\n"
+
+
+def test_a_link_in_a_shared_folder_is_not_followed(tmp_path):
+    """The folder of the lock is everybody's: a link planted there must not have its target emptied."""
+    mine = tmp_path / "precious"
+    mine.write_text("do not lose")
+    lock = MachineLock()
+    lock.path.symlink_to(mine)
+    last = runner.start(Request(problem=tiny())).wait(5)
+    assert last["event"] == "error"
+    assert str(lock.path) in last["message"]
+    assert mine.read_text() == "do not lose"
+
+
 PARENT = """
 import sys
 from configurator.bench import runner

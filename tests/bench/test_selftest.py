@@ -112,9 +112,20 @@ def test_queries_gathered_in_the_wrong_order_are_found(monkeypatch):
 
 
 def test_every_row_has_at_least_ten_samples_in_equal_rounds():
-    document = run(tiny(time_budget_s=0.01))[-1]["document"]
+    events = run(tiny(time_budget_s=0.01))
+    shown = [event["n"] for event in events if event["event"] in ("case", "reference")]
+    assert min(shown) >= 10
+    document = events[-1]["document"]
     rows = [*document["cases"], *document["reference"]]
     assert [row["backend"] for row in rows] == ["ag_rs", "a2a", "a2a", "tp_only"]
     assert all(row["n"] >= 10 and row["n"] == len(row["samples_us"]) for row in rows)
     assert len({tuple(row["round_lengths"]) for row in rows}) == 1
     assert all(stage["n"] >= 10 for row in rows for stage in row["stages"])
+
+
+def test_rows_shown_between_the_rounds_keep_ten_samples(monkeypatch):
+    """A round may be two steps; what has been shown from ten is not replaced by less."""
+    monkeypatch.setattr(rank, "SHOW_EVERY_S", 0.0)
+    shown = [e["n"] for e in run(tiny(time_budget_s=0.01)) if e["event"] == "case"]
+    assert len(shown) > 3 * 2
+    assert min(shown) >= 10
