@@ -1,4 +1,3 @@
-# ruff: noqa: T201 - what it prints is its result
 """Seconds from the start of a benchmark to its first row, and to its end, with the page's default problem.
 
 Run it by hand: ``python tests/benchmarks/bench_first_row.py [--repeats N] [--ranks N]``. It prints a line a run, and the median.
