@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from configurator.catalog.graphs import PREFILL_CHOSEN
 from configurator.catalog.terms import (
     CUDA,
     DCP_OFF,
@@ -349,10 +350,10 @@ AUTO_AG_RS = Resolution(
 PREFILL_GRAPH_OFF = Resolution(
     code="DCP111",
     slug="prefill-cuda-graph-off",
-    order=300,
-    when=DCP_ON,
+    order=311,
+    when=DCP_ON & ~PREFILL_CHOSEN & resolved.cuda_graph_prefill_backend.differs("disabled"),
     sets={"cuda_graph_prefill_backend": "disabled"},
-    because="Prefill under DCP is not captured; the decode graph stays.",
+    because="Prefill under DCP is not captured unless that is asked for; the decode graph stays.",
     source=Source(
         path="sglang/srt/arg_groups/cuda_graph_hook.py",
         symbol="prefill graph backend",

@@ -5,14 +5,14 @@ Spellings, types, choices and defaults are the release's own and live in its fla
 
 from __future__ import annotations
 
+from configurator.catalog import serving_flags
+from configurator.catalog.serving_flags import ATTENTION, DISAGGREGATION, SPECULATIVE
 from configurator.core.expr import hardware
+from configurator.core.flag import FlagTable
 from configurator.core.release import ModelledFlag
 
 PARALLELISM = "Parallelism"
 DCP = "Decode context parallel"
-ATTENTION = "Attention and cache"
-SPECULATIVE = "Speculative decoding"
-DISAGGREGATION = "Prefill and decode servers"
 
 _SIZES = (1, 2, 4, 8, 16)
 
@@ -54,6 +54,82 @@ FLAGS = (
         help="Give each data-parallel replica its own attention and KV cache, and share the other layers.",
         change_cost=5.0,
         unset_cost=5.0,
+    ),
+    ModelledFlag(
+        dest="attn_dp_size",
+        group=PARALLELISM,
+        help="Replicas of the attention layers; the other layers stay shared.",
+        values=_SIZES,
+        change_cost=5.0,
+        shown=False,
+    ),
+    ModelledFlag(
+        dest="attn_cp_size",
+        group=PARALLELISM,
+        help="Ranks that share the tokens of one prompt in prefill.",
+        values=_SIZES,
+        change_cost=5.0,
+        shown=False,
+    ),
+    ModelledFlag(
+        dest="ep_size",
+        group=PARALLELISM,
+        help="Ranks that share the experts between them.",
+        values=_SIZES,
+        change_cost=5.0,
+        shown=False,
+    ),
+    ModelledFlag(
+        dest="moe_dp_size",
+        group=PARALLELISM,
+        help="Replicas of the expert layers.",
+        values=_SIZES,
+        change_cost=5.0,
+        shown=False,
+    ),
+    ModelledFlag(
+        dest="moe_dense_tp_size",
+        group=PARALLELISM,
+        help="Tensor-parallel width of dense layers beside experts; unset is --tp-size.",
+        values=(1,),
+        auto="as --tp-size",
+        change_cost=4.0,
+        shown=False,
+    ),
+    ModelledFlag(
+        dest="moe_a2a_backend",
+        group=PARALLELISM,
+        help="How tokens travel between experts.",
+        values=("none", "deepep", "mooncake", "mori", "flashinfer"),
+        change_cost=6.0,
+        shown=False,
+    ),
+    ModelledFlag(
+        dest="elastic_ep_backend",
+        group=PARALLELISM,
+        help="Experts on a group of ranks that can lose and gain members.",
+        values=("mooncake", "nixl"),
+        auto="off",
+        change_cost=6.0,
+        unset_cost=5.0,
+        shown=False,
+    ),
+    ModelledFlag(
+        dest="max_ep_size",
+        group=PARALLELISM,
+        help="How far the elastic group may grow.",
+        auto="fixed",
+        change_cost=5.0,
+        unset_cost=4.0,
+        shown=False,
+    ),
+    ModelledFlag(
+        dest="load_balance_method",
+        group=PARALLELISM,
+        help="How requests are shared out over data-parallel replicas.",
+        values=("auto", "round_robin", "total_requests", "total_tokens"),
+        change_cost=2.0,
+        shown=False,
     ),
     ModelledFlag(
         dest="dcp_size",
@@ -175,6 +251,16 @@ FLAGS = (
         unset_cost=4.0,
     ),
     ModelledFlag(
+        dest="cp_strategy",
+        group=DISAGGREGATION,
+        help="How prefill CP deals a prompt's tokens out to the ranks.",
+        values=("zigzag", "interleave"),
+        auto="none",
+        change_cost=2.0,
+        unset_cost=3.0,
+        shown=False,
+    ),
+    ModelledFlag(
         dest="disaggregation_mode",
         group=DISAGGREGATION,
         help="Run prefill and decode on different servers; this one is a prefill or a decode server, or null for both.",
@@ -183,7 +269,9 @@ FLAGS = (
         unset_cost=20.0,
     ),
 )
-"""Modelled from 0.5.15 on."""
+"""Parallelism, DCP, attention, and what belongs to them."""
 
-SINCE_17 = ("dcp_comm_backend", "dcp_replicate_q_proj")
-"""Flags among :data:`FLAGS` that 0.5.17 brought."""
+
+def modelled_in(table: FlagTable) -> tuple[ModelledFlag, ...]:
+    """Return the modelled flags that *table* has."""
+    return tuple(flag for flag in (*FLAGS, *serving_flags.FLAGS) if flag.dest in table)

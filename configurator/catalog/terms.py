@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from configurator.core.derived import attn_tp_size, gpus_needed, tp_size_per_node
-from configurator.core.expr import Derived, Expr, flag, hardware, model, resolved
+from configurator.core.expr import Derived, Expr, flag, hardware, model, resolved, step
 
 DCP_ON: Expr = flag.dcp_size.more_than(1)
 DCP_OFF: Expr = flag.dcp_size.less_than(2)
@@ -34,13 +34,12 @@ WORLD_SIZE = Derived("ranks of one replica", lambda tp_size, pp_size: tp_size * 
 GROUP_IN_ONE_NODE: Expr = flag.dcp_size.divides(TP_PER_NODE)
 
 
-def _attention_width(tp_size: int, dp_size: int, dp_attention: object) -> int:
-    return attn_tp_size(tp_size, dp_size, 1, dp_attention=bool(dp_attention))
-
-
 ATTN_TP_SIZE = Derived(
-    "tensor-parallel width of attention", _attention_width, (flag.tp_size, flag.dp_size, flag.enable_dp_attention)
+    "tensor-parallel width of attention",
+    lambda tp_size, dp_size, cp_size: attn_tp_size(tp_size, dp_size, cp_size, dp_attention=True),
+    (flag.tp_size, step.attn_dp_size, flag.attn_cp_size),
 )
+"""Ranks that share the heads of one request: the group shared out over attention DP and CP."""
 
 
 def _first(decode: object, base: object) -> object:
@@ -51,3 +50,28 @@ DECODE_BACKEND = Derived(
     "decode attention backend", _first, (resolved.decode_attention_backend, resolved.attention_backend)
 )
 """The backend that serves decode: its own flag where given, else the common one."""
+
+PREFILL_BACKEND = Derived(
+    "prefill attention backend", _first, (resolved.prefill_attention_backend, resolved.attention_backend)
+)
+"""The backend that serves prefill: its own flag where given, else the common one."""
+
+SPECULATION: Expr = flag.speculative_algorithm.is_set()
+PD_PREFILL: Expr = flag.disaggregation_mode.equals("prefill")
+PD_DECODE: Expr = flag.disaggregation_mode.equals("decode")
+PD_ANY: Expr = flag.disaggregation_mode.is_in("prefill", "decode")
+HICACHE: Expr = flag.enable_hierarchical_cache.holds()
+
+
+def uses(*backends: str) -> Expr:
+    """Return that one of *backends* serves the common, the decode or the prefill role."""
+    return (
+        resolved.attention_backend.is_in(*backends)
+        | resolved.decode_attention_backend.is_in(*backends)
+        | resolved.prefill_attention_backend.is_in(*backends)
+    )
+
+
+def uses_for_decode(*backends: str) -> Expr:
+    """Return that one of *backends* serves the common or the decode role."""
+    return resolved.attention_backend.is_in(*backends) | resolved.decode_attention_backend.is_in(*backends)

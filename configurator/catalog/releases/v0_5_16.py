@@ -1,14 +1,25 @@
 """SGLang 0.5.16: the prefill CUDA graph goes off under DCP."""
 
-from configurator.catalog import dcp
+from configurator.catalog import dcp, elastic, graphs, kv_types, model_rules, quiet
 from configurator.catalog.flag_table import flag_table
+from configurator.catalog.flags import modelled_in
 from configurator.catalog.releases import v0_5_15
-from configurator.core.unknown import Unknown
+
+_TABLE = flag_table("0.5.16")
 
 RELEASE = v0_5_15.RELEASE.derive(
     version="0.5.16",
-    table=flag_table("0.5.16"),
+    table=_TABLE,
     evidence="wheel sglang==0.5.16, srt/server_args.py",
-    add_resolutions=(dcp.PREFILL_GRAPH_OFF,),
-    results={"cuda_graph_prefill_backend": Unknown("it depends on more than this catalogue follows")},
+    modelled=modelled_in(_TABLE),
+    software={"software.flashinfer": "0.6.14", "software.sglang_kernel": "0.4.5"},
+    retire=("HWR473", "HWR483", "KVC582", "MDL890"),
+    add_rules=(
+        elastic.PP_1,
+        elastic.NEEDS_BACKEND,
+        kv_types.FP4_16,
+        kv_types.MXFP8,
+        model_rules.WITHOUT_HOOK_16,
+    ),
+    add_resolutions=(dcp.PREFILL_GRAPH_OFF, graphs.MULTIMODAL_16, *graphs.ROLES, quiet.SIZING),
 )

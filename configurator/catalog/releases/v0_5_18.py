@@ -1,10 +1,29 @@
-"""SGLang 0.5.18: the DCP rules of 0.5.17 stay."""
+"""SGLang 0.5.18: prefill of MLA models is captured; HiCache goes with DSPARK; decode servers keep a host pool."""
 
+from configurator.catalog import graphs, hicache, kimi_k3, pages, parallel, quiet, unified
 from configurator.catalog.flag_table import flag_table
+from configurator.catalog.flags import modelled_in
 from configurator.catalog.releases import v0_5_17
+
+_TABLE = flag_table("0.5.18")
 
 RELEASE = v0_5_17.RELEASE.derive(
     version="0.5.18",
-    table=flag_table("0.5.18"),
+    table=_TABLE,
     evidence="wheel sglang==0.5.18, srt/server_args.py",
+    modelled=modelled_in(_TABLE),
+    software={"software.flashinfer": "0.6.17", "software.sglang_kernel": "0.4.6.post1"},
+    retire=("HWR462", "HWR469", "HWR474", "KVC512", "KVC508", "KVC570", "DCP112", "ATT315"),
+    add_rules=(
+        hicache.DSPARK_ONLY,
+        hicache.HOST_POOL_DECODE,
+        hicache.HOST_POOL_DCP,
+        unified.PD_TRANSFER,
+        unified.PD_PP,
+        unified.DSPARK_ONLY,
+        parallel.KV_LAYOUT,
+        kimi_k3.CUTEDSL_FLASHINFER,
+        quiet.FAST_LOAD,
+    ),
+    add_resolutions=(graphs.MULTIMODAL_18, pages.KV_EVENT_BLOCK),
 )

@@ -1,13 +1,28 @@
 """SGLang 0.5.19: trtllm_mla gains a DCP decode path; the checks move to arg_groups."""
 
-from configurator.catalog import attention
+from configurator.catalog import attention, attention_limits, disaggregation, graphs, hicache, unified
 from configurator.catalog.flag_table import flag_table
+from configurator.catalog.flags import modelled_in
 from configurator.catalog.releases import v0_5_18
+
+_TABLE = flag_table("0.5.19")
 
 RELEASE = v0_5_18.RELEASE.derive(
     version="0.5.19",
-    table=flag_table("0.5.19"),
+    table=_TABLE,
     evidence="wheel sglang==0.5.19, srt/arg_groups/parallel_hook.py",
-    retire=("ATT302",),
-    add_rules=(attention.without_dcp(303, attention.SUPPORT_19, "0.5.19", "0.5.19"),),
+    modelled=modelled_in(_TABLE),
+    software={"software.flashinfer": "0.6.18"},
+    retire=("ATT302", "ATT323", "HWR475", "PDD602", "KVC528"),
+    add_rules=(
+        attention.without_dcp(303, attention.SUPPORT_19, "0.5.19", "0.5.19"),
+        attention_limits.TRTLLM_MHA_PREFILL,
+        attention_limits.TRTLLM_MHA_SM120,
+        disaggregation.TRANSFER_19,
+        hicache.BUFFER_NEEDS_STORE,
+        unified.PAGE_MAJOR_ALONE,
+        unified.EQUAL_ROWS,
+        unified.PAGE_MAJOR_19,
+    ),
+    add_resolutions=(graphs.MULTIMODAL_19,),
 )

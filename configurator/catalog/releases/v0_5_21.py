@@ -1,10 +1,29 @@
-"""SGLang 0.5.21: the core DCP rules of 0.5.20 stay."""
+"""SGLang 0.5.21: decode servers may reuse and offload prefixes under DCP; roles that switch may not."""
 
+from configurator.catalog import attention_defaults, attention_limits, disaggregation, hicache, model_rules, unified
 from configurator.catalog.flag_table import flag_table
+from configurator.catalog.flags import modelled_in
 from configurator.catalog.releases import v0_5_20
+
+_TABLE = flag_table("0.5.21")
 
 RELEASE = v0_5_20.RELEASE.derive(
     version="0.5.21",
-    table=flag_table("0.5.21"),
+    table=_TABLE,
     evidence="wheel sglang==0.5.21, srt/arg_groups/parallel_hook.py and overrides.py",
+    modelled=modelled_in(_TABLE),
+    retire=("ATT317", "PDD606", "PDD607", "PDD610", "KVC572"),
+    add_rules=(
+        attention_limits.TRTLLM_MLA_KV,
+        disaggregation.RADIX_SPEC_21,
+        disaggregation.ROLE_SWITCH,
+        *hicache.LMCACHE_RULES,
+        model_rules.IQUEST_FA3,
+        model_rules.IQUEST_NO_CP,
+        model_rules.IQUEST_PLAIN,
+        model_rules.GEMMA_NO_CP,
+        unified.NO_LMCACHE,
+        unified.PD_SPEC,
+    ),
+    add_resolutions=(attention_defaults.IQUEST_FA3, disaggregation.HOST_POOL_21),
 )

@@ -1,0 +1,339 @@
+"""What argument handling refuses about attention backends: GPUs they do not run on, caches they do not read."""
+
+from __future__ import annotations
+
+from configurator.catalog import order
+from configurator.catalog.declare import fills, refuses, wheel
+from configurator.catalog.terms import (
+    BLACKWELL,
+    CUDA,
+    DECODE_BACKEND,
+    HIP,
+    LATENT,
+    PREFILL_BACKEND,
+    SM90,
+    SM100,
+    SM120,
+    SPECULATION,
+    uses,
+    uses_for_decode,
+)
+from configurator.core.expr import Expr, flag, model, resolved
+from configurator.core.rule import Choose, Example, Fix, Resolution, Rule, Set, Unset
+
+_OVERRIDES = "arg_groups/overrides.py"
+_HOOK = "arg_groups/attention_hook.py"
+_AT = order.ATTENTION + 30
+_FIXES: tuple[Fix, ...] = (
+    Set("attention_backend", "flashinfer"),
+    Choose("attention_backend"),
+    Choose("decode_attention_backend"),
+    Choose("prefill_attention_backend"),
+)
+_B200 = "b200x8"
+
+TRTLLM_MLA_NEEDS_BLACKWELL = refuses(
+    "ATT310",
+    "trtllm-mla-needs-blackwell",
+    _AT,
+    when=uses_for_decode("trtllm_mla"),
+    require=BLACKWELL,
+    says="trtllm_mla is chosen for attention, and {hardware.gpu_name} is no Blackwell GPU.",
+    because="TensorRT-LLM's MLA kernels exist for SM100 and SM12x only.",
+    fixes=_FIXES,
+    source=wheel(_OVERRIDES, "_mla_kv_cache_dtype_checks", 1210),
+    signature="TRTLLM MLA backend is only supported on Blackwell GPUs",
+    bad=Example(argv="--tp-size 8 --attention-backend trtllm_mla"),
+    good=Example(argv="--tp-size 8 --attention-backend trtllm_mla", hardware=_B200),
+)
+CUTEDSL_NEEDS_SM100 = refuses(
+    "ATT311",
+    "k3-cutedsl-sm100",
+    _AT + 6,
+    when=uses("cutedsl_mla"),
+    require=SM100,
+    says="cutedsl_mla is chosen for attention, and {hardware.gpu_name} is no data-centre Blackwell GPU.",
+    because="The CuteDSL MLA kernels exist for SM100 only. Kimi-K3 chooses them under DCP unless told otherwise.",
+    fixes=(*_FIXES, Set("decode_attention_backend", "aiter")),
+    source=wheel(_OVERRIDES, "_cutedsl_prefill_backend_fill", 1246),
+    signature="CuteDSL MLA backend is only supported on Blackwell GPUs",
+    bad=Example(argv="--tp-size 8 --dcp-size 4 --attention-backend cutedsl_mla"),
+    good=Example(argv="--tp-size 8 --dcp-size 4 --attention-backend cutedsl_mla", hardware=_B200),
+)
+
+
+def _kv(  # noqa: PLR0913, PLR0917 - the fields that differ
+    code: str,
+    slug: str,
+    at: int,
+    when: Expr,
+    dtypes: tuple[str, ...],
+    name: str,
+    line: int,
+    release: str,
+    signature: str,
+) -> Rule:
+    return refuses(
+        code,
+        slug,
+        _AT + at,
+        when=when,
+        require=resolved.kv_cache_dtype.is_in(*dtypes),
+        says=f"{name} is chosen for attention with --kv-cache-dtype {{resolved.kv_cache_dtype}}.",
+        because=f"Its kernels take {', '.join(dtypes)}. Other spellings are refused too, even of a type it reads.",
+        fixes=(Unset("kv_cache_dtype"), Choose("kv_cache_dtype"), Choose("attention_backend")),
+        source=wheel(_OVERRIDES, "_mla_kv_cache_dtype_checks", line, release),
+        signature=signature,
+        bad=Example(argv=f"--tp-size 8 --attention-backend {name} --kv-cache-dtype fp8_e5m2", hardware=_B200),
+        good=Example(argv=f"--tp-size 8 --attention-backend {name} --kv-cache-dtype fp8_e4m3", hardware=_B200),
+    )
+
+
+_TRTLLM_KV = "TensorRT-LLM MLA backend only supports kv-cache-dtype of"
+TRTLLM_MLA_KV_15 = _kv(
+    "ATT317",
+    "trtllm-mla-kv-cache-types-fp4",
+    1,
+    uses_for_decode("trtllm_mla"),
+    ("fp8_e4m3", "fp4_e2m1", "bf16", "auto"),
+    "trtllm_mla",
+    1252,
+    "0.5.20",
+    _TRTLLM_KV,
+)
+TRTLLM_MLA_KV = _kv(
+    "ATT318",
+    "trtllm-mla-kv-cache-types",
+    1,
+    uses_for_decode("trtllm_mla"),
+    ("fp8_e4m3", "bf16", "auto"),
+    "trtllm_mla",
+    1214,
+    "0.5.23",
+    _TRTLLM_KV,
+)
+TOKENSPEED_NEEDS_BLACKWELL = refuses(
+    "ATT319",
+    "tokenspeed-needs-blackwell",
+    _AT + 2,
+    when=uses_for_decode("tokenspeed_mla"),
+    require=BLACKWELL,
+    says="tokenspeed_mla is chosen for attention, and {hardware.gpu_name} is no Blackwell GPU.",
+    because="Its kernels exist for SM100 and SM12x only.",
+    fixes=_FIXES,
+    source=wheel(_OVERRIDES, "_mla_kv_cache_dtype_checks", 1176, "0.5.22"),
+    signature="tokenspeed_mla backend is only supported on Blackwell GPUs",
+    bad=Example(argv="--tp-size 8 --attention-backend tokenspeed_mla --kv-cache-dtype fp8_e4m3"),
+    good=Example(argv="--tp-size 8 --attention-backend tokenspeed_mla --kv-cache-dtype fp8_e4m3", hardware=_B200),
+)
+TOKENSPEED_KV = _kv(
+    "ATT320",
+    "tokenspeed-needs-fp8",
+    3,
+    uses_for_decode("tokenspeed_mla"),
+    ("fp8_e4m3",),
+    "tokenspeed_mla",
+    1181,
+    "0.5.22",
+    "tokenspeed_mla backend requires kv-cache-dtype=fp8_e4m3",
+)
+CUTEDSL_KV = _kv(
+    "ATT321",
+    "cutedsl-kv-cache-types",
+    7,
+    uses("cutedsl_mla"),
+    ("fp8_e4m3", "bf16", "bfloat16", "auto"),
+    "cutedsl_mla",
+    1250,
+    "0.5.23",
+    "CuteDSL MLA backend only supports kv-cache-dtype of",
+)
+CUTEDSL_DECODES = refuses(
+    "ATT322",
+    "cutedsl-decodes-only",
+    _AT + 5,
+    when=resolved.prefill_attention_backend.equals("cutedsl_mla"),
+    says="cutedsl_mla is chosen for prefill.",
+    because="Its kernels decode only.",
+    fixes=(Unset("prefill_attention_backend"), Set("prefill_attention_backend", "trtllm_mla")),
+    source=wheel(_OVERRIDES, "_cutedsl_prefill_backend_fill", 1241),
+    signature="CuteDSL MLA only supports decoding for now",
+    bad=Example(argv="--tp-size 8 --prefill-attention-backend cutedsl_mla", hardware=_B200),
+    good=Example(argv="--tp-size 8 --decode-attention-backend cutedsl_mla", hardware=_B200),
+)
+
+
+def _mha(  # noqa: PLR0917 - the fields that differ
+    code: str, slug: str, at: int, role: Expr, gpus: Expr, name: str, text: tuple[str, str, int, str], bad: str
+) -> Rule:
+    says, because, line, signature = text
+    return refuses(
+        code,
+        slug,
+        order.ATTENTION + at,
+        when=role,
+        require=gpus,
+        says=says,
+        because=because,
+        fixes=_FIXES,
+        source=wheel(_HOOK, name, line),
+        signature=signature,
+        bad=Example(argv=bad, model="llama-3.1-70b", hardware="h100x8" if at == 40 else "a100x8"),
+        good=Example(argv=bad, model="llama-3.1-70b", hardware=_B200),
+    )
+
+
+_CHECK = "handle_attention_backend_compatibility"
+_MHA_ARGV = "--tp-size 8 --attention-backend trtllm_mha"
+_MHA_PREFILL: Expr = PREFILL_BACKEND.equals("trtllm_mha")
+TRTLLM_MHA_PREFILL_15 = _mha(
+    "ATT323",
+    "trtllm-mha-prefill-sm100",
+    40,
+    _MHA_PREFILL,
+    SM100,
+    _CHECK,
+    (
+        "trtllm_mha is chosen for prefill, and {hardware.gpu_name} is no data-centre Blackwell GPU.",
+        "Up to 0.5.18 its prefill kernels exist for SM100 only.",
+        133,
+        "TRTLLM MHA backend for prefill is only supported on Blackwell GPUs",
+    ),
+    _MHA_ARGV,
+)
+TRTLLM_MHA_PREFILL = _mha(
+    "ATT324",
+    "trtllm-mha-prefill-gpus",
+    41,
+    _MHA_PREFILL,
+    SM90 | SM100 | SM120,
+    _CHECK,
+    (
+        "trtllm_mha is chosen for prefill, and {hardware.gpu_name} is neither Hopper nor Blackwell.",
+        "Its prefill kernels exist for SM90, SM100 and SM120.",
+        189,
+        "TRTLLM MHA backend for prefill requires Hopper",
+    ),
+    _MHA_ARGV,
+)
+TRTLLM_MHA_DECODE = _mha(
+    "ATT325",
+    "trtllm-mha-decode-gpus",
+    43,
+    DECODE_BACKEND.equals("trtllm_mha"),
+    SM90 | SM100 | SM120,
+    _CHECK,
+    (
+        "trtllm_mha is chosen for decode, and {hardware.gpu_name} is neither Hopper nor Blackwell.",
+        "Its decode kernels exist for SM90, SM100 and SM120.",
+        208,
+        "TRTLLM MHA backend for decode is only supported on Hopper",
+    ),
+    "--tp-size 8 --decode-attention-backend trtllm_mha",
+)
+TRTLLM_MHA_SM120 = refuses(
+    "ATT326",
+    "trtllm-mha-sm120-fp8",
+    order.ATTENTION + 42,
+    when=_MHA_PREFILL & SM120 & resolved.kv_cache_dtype.equals("fp8_e4m3"),
+    says="trtllm_mha is chosen for prefill on {hardware.gpu_name} with an fp8 cache.",
+    because="Its prefill kernels for SM120 read no fp8.",
+    fixes=(Unset("kv_cache_dtype"), *_FIXES),
+    source=wheel(_HOOK, _CHECK, 199),
+    signature="TRTLLM FMHAv2 prefill on SM120 does not support",
+    bad=Example(argv=f"{_MHA_ARGV} --kv-cache-dtype fp8_e4m3", model="llama-3.1-70b", hardware="rtxpro6000x8"),
+    good=Example(argv=f"{_MHA_ARGV} --kv-cache-dtype fp8_e4m3", model="llama-3.1-70b", hardware=_B200),
+)
+FLEX_NO_SPEC = refuses(
+    "ATT327",
+    "flex-attention-no-spec",
+    order.ATTENTION + 17,
+    when=resolved.attention_backend.equals("flex_attention") & SPECULATION,
+    says="flex_attention is combined with --speculative-algorithm {asked.speculative_algorithm}.",
+    because="It does not verify a draft's tokens.",
+    fixes=(Unset("speculative_algorithm"), *_FIXES),
+    source=wheel(_HOOK, _CHECK, 163),
+    signature="Speculative decoding is currently not supported with Flex Attention backend",
+    bad=Example(
+        argv="--tp-size 8 --attention-backend flex_attention --speculative-algorithm EAGLE", model="llama-3.1-70b"
+    ),
+    good=Example(argv="--tp-size 8 --attention-backend flex_attention", model="llama-3.1-70b"),
+)
+
+# --- deterministic inference ----------------------------------------------------------------------------------------
+
+_DETERMINISTIC: Expr = flag.enable_deterministic_inference.holds()
+_DEEPSEEK: Expr = model.architecture.is_in(
+    "DeepseekV2ForCausalLM",
+    "DeepseekV3ForCausalLM",
+    "DeepseekV32ForCausalLM",
+    "MistralLarge3ForCausalLM",
+    "PixtralForConditionalGeneration",
+    "GlmMoeDsaForCausalLM",
+    "Glm4MoeLiteForCausalLM",
+    "Glm5NextForConditionalGeneration",
+)
+
+
+def _fallback(number: int, slug: str, when: Expr, backend: str, because: str) -> Resolution:
+    return fills(
+        f"ATT{number}",
+        slug,
+        order.DETERMINISTIC + number % 10,
+        when=_DETERMINISTIC & resolved.attention_backend.is_unset() & when,
+        sets={"attention_backend": backend},
+        because=because,
+        source=wheel(_OVERRIDES, "_deterministic_attention_backend", 1094),
+        signature="for deterministic inference",
+    )
+
+
+DETERMINISTIC_DEFAULTS = (
+    _fallback(
+        380, "deterministic-deepseek-blackwell", BLACKWELL & _DEEPSEEK, "triton", "Deterministic MLA runs triton."
+    ),
+    _fallback(
+        381, "deterministic-blackwell", BLACKWELL, "flashinfer", "Deterministic attention runs FlashInfer on Blackwell."
+    ),
+    _fallback(382, "deterministic-default", CUDA | HIP, "fa3", "Deterministic attention runs FlashAttention 3."),
+)
+
+
+def _deterministic(code: str, slug: str, at: int, when: Expr, backends: tuple[str, ...], release: str) -> Rule:
+    return refuses(
+        code,
+        slug,
+        order.DETERMINISTIC + at,
+        when=_DETERMINISTIC & when,
+        require=resolved.attention_backend.is_in(*backends),
+        says="--enable-deterministic-inference runs attention on {resolved.attention_backend}.",
+        because=f"Only {', '.join(backends)} give the same result whatever else is in the batch. Of these none serves "
+        "MLA under DCP.",
+        fixes=(Unset("enable_deterministic_inference"), Unset("attention_backend"), Choose("attention_backend")),
+        source=wheel(_HOOK, "handle_deterministic_inference", 645, release),
+        signature="attention backends are supported for deterministic inference",
+        bad=Example(argv="--tp-size 8 --enable-deterministic-inference --attention-backend trtllm_mla", hardware=_B200),
+        good=Example(argv="--tp-size 8 --enable-deterministic-inference --attention-backend triton", hardware=_B200),
+    )
+
+
+_ALL_15 = ("flashinfer", "fa3", "triton", "ascend")
+_ALL_17 = ("ascend", "fa3", "fa4", "flashinfer", "triton")
+DETERMINISTIC_15 = _deterministic("ATT328", "deterministic-backends-15", 5, ~LATENT | LATENT, _ALL_15, "0.5.16")
+DETERMINISTIC_17 = _deterministic("ATT329", "deterministic-backends", 5, ~LATENT | LATENT, _ALL_17, "0.5.23")
+DETERMINISTIC_MLA_15 = _deterministic(
+    "ATT330", "deterministic-mla-dcp-15", 6, _DEEPSEEK, ("ascend", "fa3", "triton"), "0.5.16"
+)
+DETERMINISTIC_MLA = _deterministic(
+    "ATT331", "deterministic-mla-dcp", 6, _DEEPSEEK, ("ascend", "fa3", "fa4", "triton"), "0.5.23"
+)
+
+COMMON = (
+    TRTLLM_MLA_NEEDS_BLACKWELL,
+    CUTEDSL_NEEDS_SM100,
+    CUTEDSL_KV,
+    CUTEDSL_DECODES,
+    TRTLLM_MHA_DECODE,
+    FLEX_NO_SPEC,
+)
+"""The same in every release with DCP."""

@@ -1,0 +1,290 @@
+"""CUDA graphs: which backend captures prefill and decode, by flag, platform, model and what does not go with it."""
+
+from __future__ import annotations
+
+import json
+
+from configurator.catalog import order
+from configurator.catalog.families import (
+    ARCHITECTURE,
+    DEEPSEEK_V3,
+    DEEPSEEK_V4,
+    KDA,
+    MULTIMODAL,
+    NEMOTRON_H,
+)
+from configurator.catalog.terms import (
+    CUDA,
+    DSA,
+    LATENT,
+    PD_DECODE,
+    PD_PREFILL,
+    PREFILL_BACKEND,
+    XPU,
+)
+from configurator.core.expr import Derived, Expr, Term, flag, resolved
+from configurator.core.flag import FlagValue
+from configurator.core.rule import Basis, Resolution, Source
+
+_HOOK = "sglang/srt/arg_groups/cuda_graph_hook.py"
+PREFILL = "cuda_graph_prefill_backend"
+DECODE = "cuda_graph_decode_backend"
+
+
+def _phase_of_json(text: object, phase: str) -> str | None:
+    """Return the backend that ``--cuda-graph-config`` names for *phase*; ``None`` where it names none."""
+    if not isinstance(text, str):
+        return None
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return None
+    settings = document.get(phase) if isinstance(document, dict) else None
+    backend = settings.get("backend") if isinstance(settings, dict) else None
+    return backend if isinstance(backend, str) else None
+
+
+JSON_PREFILL = Derived(
+    "prefill backend of --cuda-graph-config", lambda text: _phase_of_json(text, "prefill"), (flag.cuda_graph_config,)
+)
+JSON_DECODE = Derived(
+    "decode backend of --cuda-graph-config", lambda text: _phase_of_json(text, "decode"), (flag.cuda_graph_config,)
+)
+
+PREFILL_CHOSEN: Expr = (
+    flag.disable_cuda_graph.holds()
+    | flag.disable_prefill_cuda_graph.holds()
+    | flag.cuda_graph_backend_prefill.is_set()
+    | JSON_PREFILL.is_set()
+)
+"""The user said how prefill is captured, so nothing takes it back."""
+DECODE_CHOSEN: Expr = (
+    flag.disable_cuda_graph.holds()
+    | flag.disable_decode_cuda_graph.holds()
+    | flag.cuda_graph_backend_decode.is_set()
+    | JSON_DECODE.is_set()
+)
+
+
+def _sets(  # noqa: PLR0913, PLR0917 - one keyword per field that differs
+    number: int,
+    slug: str,
+    at: int,
+    when: Expr,
+    because: str,
+    sets: dict[str, FlagValue | Term],
+    symbol: str = "parse_cuda_graph_config",
+    line: int = 32,
+    signature: str | None = None,
+) -> Resolution:
+    return Resolution(
+        code=f"HWR{number}",
+        slug=slug,
+        order=order.GRAPHS + at,
+        when=when,
+        sets=sets,
+        because=because,
+        source=Source(path=_HOOK, symbol=symbol, release="0.5.23", line=line, basis=Basis.RECORDED),
+        upstream_signature=signature,
+    )
+
+
+_OFF: dict[str, FlagValue | Term] = {PREFILL: "disabled"}
+
+CHOICES = (
+    _sets(450, "prefill-graph-default", 0, CUDA, "CUDA captures prefill in breakable pieces.", {PREFILL: "breakable"}),
+    _sets(
+        451,
+        "cuda-graph-disabled",
+        1,
+        flag.disable_cuda_graph.holds(),
+        "--disable-cuda-graph turns both phases off.",
+        {PREFILL: "disabled", DECODE: "disabled"},
+    ),
+    _sets(
+        452,
+        "prefill-graph-disabled",
+        2,
+        flag.disable_prefill_cuda_graph.holds(),
+        "--disable-prefill-cuda-graph turns prefill off.",
+        _OFF,
+    ),
+    _sets(
+        453,
+        "decode-graph-disabled",
+        2,
+        flag.disable_decode_cuda_graph.holds(),
+        "--disable-decode-cuda-graph turns decode off.",
+        {DECODE: "disabled"},
+    ),
+    _sets(
+        454,
+        "decode-graph-chosen",
+        3,
+        flag.cuda_graph_backend_decode.is_set(),
+        "--cuda-graph-backend-decode wins over the switches.",
+        {DECODE: flag.cuda_graph_backend_decode},
+    ),
+    _sets(
+        455,
+        "prefill-graph-chosen",
+        3,
+        flag.cuda_graph_backend_prefill.is_set(),
+        "--cuda-graph-backend-prefill wins over the switches.",
+        {PREFILL: flag.cuda_graph_backend_prefill},
+    ),
+    _sets(
+        456,
+        "prefill-graph-configured",
+        4,
+        JSON_PREFILL.is_set(),
+        "--cuda-graph-config wins over the other flags.",
+        {PREFILL: JSON_PREFILL},
+    ),
+    _sets(
+        457,
+        "decode-graph-configured",
+        4,
+        JSON_DECODE.is_set(),
+        "--cuda-graph-config wins over the other flags.",
+        {DECODE: JSON_DECODE},
+    ),
+)
+"""What the flags say, the strongest last."""
+
+_AUTO: Expr = ~PREFILL_CHOSEN & resolved.cuda_graph_prefill_backend.differs("disabled")
+
+
+def _dropped(number: int, slug: str, when: Expr, what: str, line: int = 170) -> Resolution:
+    """Return that prefill capture is given up where *when* holds and nobody asked for it."""
+    return _sets(
+        number,
+        slug,
+        10 + number % 10,
+        _AUTO & when,
+        f"Prefill is not captured {what}.",
+        _OFF,
+        symbol="disable_breakable_cudagraph_if_incompatible",
+        line=line,
+    )
+
+
+_A2A_OLD = flag.moe_a2a_backend.differs("none")
+_A2A = ~flag.moe_a2a_backend.is_in("none", "deepep", "megamoe", "flashinfer")
+_LORA = flag.enable_lora.holds()
+
+MLA_15 = _dropped(461, "prefill-graph-off-mla", LATENT, "for MLA models in 0.5.15 and 0.5.16")
+MLA_17 = _dropped(462, "prefill-graph-off-mla-not-dsa", LATENT & ~DSA, "for MLA models other than DSA in 0.5.17")
+CP_OFF = _dropped(463, "prefill-graph-off-cp", flag.attn_cp_size.more_than(1), "together with attention CP")
+LORA_OFF = _dropped(464, "prefill-graph-off-lora", _LORA, "with LoRA up to 0.5.16")
+A2A_OFF_OLD = _dropped(465, "prefill-graph-off-a2a", _A2A_OLD, "with an MoE all-to-all backend up to 0.5.16")
+A2A_OFF = _dropped(466, "prefill-graph-off-a2a-unvalidated", _A2A, "with this MoE all-to-all backend")
+DP_OFF = _dropped(467, "prefill-graph-off-dp", flag.enable_dp_attention.holds(), "with DP attention up to 0.5.16")
+TBO_OFF = _dropped(468, "prefill-graph-off-tbo", flag.enable_two_batch_overlap.holds(), "with two-batch overlap")
+NEMOTRON_OFF = _dropped(469, "prefill-graph-off-nemotron", NEMOTRON_H, "for Nemotron-H in 0.5.17")
+KDA_OFF = _dropped(470, "prefill-graph-off-kda", KDA, "for Kimi delta attention")
+DSV4_OFF = _dropped(471, "prefill-graph-off-dsv4", DEEPSEEK_V4, "for DeepSeek-V4, whose capture takes much memory")
+PP_OFF = _dropped(472, "prefill-graph-off-pp", flag.pp_size.more_than(1), "with pipeline stages", line=136)
+
+
+def multimodal_off(number: int, slug: str, *captured: str) -> Resolution:
+    """Return that prefill of multimodal models other than *captured* is not captured."""
+    when = MULTIMODAL & ~ARCHITECTURE.is_in(*captured) if captured else MULTIMODAL
+    return _dropped(number, slug, when, "for this multimodal model")
+
+
+MULTIMODAL_15 = multimodal_off(473, "prefill-graph-off-multimodal-15")
+MULTIMODAL_16 = multimodal_off(
+    474,
+    "prefill-graph-off-multimodal-16",
+    "Qwen3_5ForConditionalGeneration",
+    "Qwen3_5MoeForConditionalGeneration",
+    "KimiK25ForConditionalGeneration",
+    "MiniMaxM3SparseForConditionalGeneration",
+    "Cohere2VisionForConditionalGeneration",
+)
+_CAPTURED_18 = (
+    "Qwen3_5ForConditionalGeneration",
+    "Qwen3_5MoeForConditionalGeneration",
+    "InternS2MobiusForConditionalGeneration",
+    "KimiK25ForConditionalGeneration",
+    "KimiK3ForConditionalGeneration",
+    "MuseGlimmerForConditionalGeneration",
+    "MiniMaxM3SparseForConditionalGeneration",
+    "Cohere2VisionForConditionalGeneration",
+)
+_CAPTURED_19 = (*_CAPTURED_18, "PaddleOCRVLForConditionalGeneration", "Glm5NextForConditionalGeneration")
+MULTIMODAL_18 = multimodal_off(475, "prefill-graph-off-multimodal-18", *_CAPTURED_18)
+MULTIMODAL_19 = multimodal_off(476, "prefill-graph-off-multimodal-19", *_CAPTURED_19)
+MULTIMODAL_22 = multimodal_off(
+    477,
+    "prefill-graph-off-multimodal",
+    *_CAPTURED_19,
+    "Qwen4ExpForConditionalGeneration",
+    "MuseSparkForConditionalGeneration",
+)
+
+ROLES = (
+    _sets(
+        478,
+        "decode-graph-off-on-prefill-server",
+        40,
+        PD_PREFILL & ~DECODE_CHOSEN,
+        "A prefill server does not decode.",
+        {DECODE: "disabled"},
+        symbol="apply_cuda_graph_disaggregation_roles",
+        line=557,
+    ),
+    _sets(
+        479,
+        "prefill-graph-off-on-decode-server",
+        40,
+        PD_DECODE & ~PREFILL_CHOSEN,
+        "A decode server does not prefill.",
+        _OFF,
+        symbol="apply_cuda_graph_disaggregation_roles",
+        line=557,
+    ),
+)
+
+PREFILL_SERVER_15 = _sets(
+    483,
+    "graphs-off-on-prefill-server",
+    1,
+    PD_PREFILL,
+    "In 0.5.15 a prefill server captures nothing.",
+    {PREFILL: "disabled", DECODE: "disabled"},
+)
+
+XPU_DECODE = _sets(
+    480,
+    "decode-graph-off-xpu",
+    order.PLATFORM - order.GRAPHS,
+    XPU & (~DECODE_CHOSEN | resolved.cuda_graph_decode_backend.equals("breakable")),
+    "Intel XPU captures decode only where it is asked for, and only whole.",
+    {DECODE: "disabled"},
+    symbol="handle_xpu_backends",
+)
+
+TORCH_BACKENDS = _sets(
+    481,
+    "graphs-off-torch-attention",
+    order.ATTENTION - order.GRAPHS + 64,
+    resolved.attention_backend.is_in("torch_native", "flex_attention"),
+    "Plain torch attention cannot be captured.",
+    {PREFILL: "disabled", DECODE: "disabled"},
+    symbol="handle_attention_backend_compatibility",
+    line=132,
+)
+
+TRTLLM_PREFILL = _sets(
+    482,
+    "prefill-graph-off-deepseek-trtllm",
+    order.ATTENTION - order.GRAPHS + 98,
+    _AUTO & DEEPSEEK_V3 & PREFILL_BACKEND.equals("trtllm_mla"),
+    "A captured prefill makes trtllm_mla fall back to FlashAttention, which is slower.",
+    _OFF,
+    symbol="disable_prefill_cuda_graph_for_deepseek_trtllm_mla",
+    line=279,
+    signature="on the trtllm_mla attention backend",
+)

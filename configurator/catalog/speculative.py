@@ -1,0 +1,269 @@
+"""Speculative decoding: what argument handling makes of it, what it refuses, and where it does not go with DCP."""
+
+from __future__ import annotations
+
+from configurator.catalog import order
+from configurator.catalog.declare import fills, later, read_in, refuses, wheel
+from configurator.catalog.families import ARCHITECTURE
+from configurator.catalog.terms import (
+    CUDA,
+    DCP_ON,
+    DECODE_BACKEND,
+    GQA,
+    HIP,
+    LATENT,
+    MLA,
+    PD_DECODE,
+    PD_PREFILL,
+    PREFILL_BACKEND,
+    SPECULATION,
+)
+from configurator.core.expr import Derived, Expr, flag, resolved, step
+from configurator.core.rule import Choose, Effect, Example, Rule, Set, Stage, Unset
+
+_HOOK = "arg_groups/speculative_hook.py"
+_EAGLE: Expr = flag.speculative_algorithm.is_in("EAGLE", "EAGLE3", "NEXTN", "STANDALONE")
+_DRAFTS: Expr = flag.speculative_algorithm.is_in("EAGLE", "EAGLE3", "NEXTN", "STANDALONE", "NGRAM")
+_ARGV = "--tp-size 8 --speculative-algorithm EAGLE --speculative-num-steps 3 --speculative-num-draft-tokens 4"
+_PLAIN = Example(argv=f"{_ARGV} --speculative-eagle-topk 1")
+
+NEXTN_IS_EAGLE = fills(
+    "SPC750",
+    "nextn-is-eagle",
+    order.SPECULATIVE,
+    when=flag.speculative_algorithm.equals("NEXTN"),
+    sets={"speculative_algorithm": "EAGLE"},
+    because="NEXTN is EAGLE with the draft layers of the checkpoint itself.",
+    source=wheel(_HOOK, "_resolve_speculative_algorithm_alias", 81),
+)
+_TOPK_UNSET: Expr = _EAGLE & flag.speculative_num_steps.is_unset()
+AUTO_LLAMA = fills(
+    "SPC751",
+    "speculative-parameters-llama",
+    order.SPECULATIVE + 4,
+    when=_TOPK_UNSET
+    & ARCHITECTURE.is_in("LlamaForCausalLM", "Grok1ForCausalLM", "Grok1VForCausalLM")
+    & flag.speculative_algorithm.differs("STANDALONE"),
+    sets={"speculative_num_steps": 5, "speculative_eagle_topk": 4, "speculative_num_draft_tokens": 8},
+    because="Nobody chose how far the draft looks ahead; Llama models get 5 steps of 4 branches.",
+    source=wheel(_HOOK, "_auto_choose_speculative_params", 1430),
+)
+AUTO = fills(
+    "SPC752",
+    "speculative-parameters",
+    order.SPECULATIVE + 5,
+    when=_TOPK_UNSET & resolved.speculative_num_steps.is_unset(),
+    sets={"speculative_num_steps": 3, "speculative_eagle_topk": 1, "speculative_num_draft_tokens": 4},
+    because="Nobody chose how far the draft looks ahead; it takes 3 steps of one chain.",
+    source=wheel(_HOOK, "_auto_choose_speculative_params", 1430),
+)
+
+STEPS_NEEDED = refuses(
+    "SPC702",
+    "speculative-steps-needed",
+    order.SPECULATIVE + 3,
+    when=_TOPK_UNSET,
+    require=flag.speculative_eagle_topk.is_unset() & flag.speculative_num_draft_tokens.is_unset(),
+    says="--speculative-eagle-topk or --speculative-num-draft-tokens is given without --speculative-num-steps.",
+    because="The three belong together: all given, or none. The server raises an AssertionError without a message.",
+    fixes=(
+        Choose("speculative_num_steps"),
+        Unset("speculative_eagle_topk"),
+        Unset("speculative_num_draft_tokens"),
+    ),
+    source=wheel(_HOOK, "_handle_eagle_family", 1160),
+    signature="cfg.speculative_eagle_topk is None",
+    bad=Example(argv="--tp-size 8 --speculative-algorithm EAGLE --speculative-eagle-topk 1"),
+    good=_PLAIN,
+)
+TOPK_TRTLLM_MHA = refuses(
+    "SPC703",
+    "topk-trtllm-mha",
+    order.SPECULATIVE + 7,
+    when=_EAGLE
+    & resolved.speculative_eagle_topk.more_than(1)
+    & (PREFILL_BACKEND.equals("trtllm_mha") | DECODE_BACKEND.equals("trtllm_mha")),
+    says="--speculative-eagle-topk {resolved.speculative_eagle_topk} is combined with trtllm_mha.",
+    because="TensorRT-LLM's kernels verify one chain of tokens, not a tree.",
+    fixes=(Set("speculative_eagle_topk", 1), Choose("attention_backend")),
+    source=wheel(_HOOK, "_handle_eagle_family", 1178),
+    signature="trtllm_mha backend only supports topk = 1 for speculative decoding",
+    bad=Example(
+        argv=f"{_ARGV} --speculative-eagle-topk 4 --attention-backend trtllm_mha",
+        hardware="b200x8",
+        model="qwen3-32b",
+    ),
+    good=Example(
+        argv=f"{_ARGV} --speculative-eagle-topk 1 --attention-backend trtllm_mha",
+        hardware="b200x8",
+        model="qwen3-32b",
+    ),
+)
+TREE_PAGES = refuses(
+    "SPC704",
+    "topk-tree-pages",
+    order.SPECULATIVE + 9,
+    when=_EAGLE & resolved.speculative_eagle_topk.more_than(1) & resolved.page_size.more_than(1),
+    require=resolved.attention_backend.is_in("flashinfer", "fa3", "triton"),
+    says=(
+        "--speculative-eagle-topk {resolved.speculative_eagle_topk} runs with pages of {resolved.page_size} tokens on "
+        "{resolved.attention_backend}."
+    ),
+    because="A tree of guesses ends in the middle of pages, which only flashinfer, fa3 and triton handle.",
+    fixes=(Set("speculative_eagle_topk", 1), Set("page_size", 1), Choose("attention_backend")),
+    source=wheel(_HOOK, "_handle_eagle_family", 1278),
+    signature="speculative_eagle_topk > 1 with page_size > 1 is only supported on",
+    bad=Example(argv=f"{_ARGV} --speculative-eagle-topk 2", model="deepseek-v3.2"),
+    good=Example(argv=f"{_ARGV} --speculative-eagle-topk 1", model="deepseek-v3.2"),
+)
+NO_DP = refuses(
+    "SPC705",
+    "speculative-no-dp-attention",
+    order.SPECULATIVE + 2,
+    when=flag.speculative_algorithm.is_in("STANDALONE", "NGRAM") & step.attn_dp_size.more_than(1),
+    says="--speculative-algorithm {asked.speculative_algorithm} is combined with DP attention.",
+    because="Its draft does not follow the replicas of attention.",
+    fixes=(Unset("enable_dp_attention"), Choose("speculative_algorithm"), Unset("attn_dp_size")),
+    source=wheel(_HOOK, "_handle_eagle_family", 1082),
+    signature="speculative decoding does not support dp attention",
+    bad=Example(argv="--tp-size 8 --dp-size 2 --enable-dp-attention --speculative-algorithm NGRAM"),
+    good=Example(argv="--tp-size 8 --speculative-algorithm NGRAM"),
+)
+DRAFT_NEEDED = refuses(
+    "SPC706",
+    "draft-path-needed",
+    order.SPECULATIVE + 2,
+    when=flag.speculative_algorithm.equals("DFLASH"),
+    require=flag.speculative_draft_model_path.is_set(),
+    says="--speculative-algorithm DFLASH is given without --speculative-draft-model-path.",
+    because="Its draft is a model of its own.",
+    fixes=(Unset("speculative_algorithm"), Choose("speculative_algorithm")),
+    source=wheel(_HOOK, "_handle_dflash", 325),
+    signature="DFLASH speculative decoding requires setting --speculative-draft-model-path",
+    bad=Example(argv="--tp-size 8 --speculative-algorithm DFLASH"),
+    good=Example(argv="--tp-size 8 --speculative-algorithm EAGLE"),
+)
+PIPELINE = refuses(
+    "SPC707",
+    "speculative-pipeline",
+    order.FINAL + 2,
+    when=SPECULATION & flag.pp_size.more_than(1),
+    require=PD_PREFILL & flag.speculative_algorithm.is_in("EAGLE", "NEXTN", "DSPARK"),
+    says="--speculative-algorithm {asked.speculative_algorithm} is combined with --pp-size {asked.pp_size}.",
+    because="With pipeline stages a draft runs on prefill servers only, and then as EAGLE or DSPARK.",
+    fixes=(Set("pp_size", 1), Unset("speculative_algorithm")),
+    source=wheel("arg_groups/validation_hook.py", "check_pipeline_parallel_compat", 150),
+    signature="PP + speculative decoding (MTP) is only supported on prefill nodes",
+    bad=Example(argv="--tp-size 8 --pp-size 2 --speculative-algorithm EAGLE"),
+    good=_PLAIN,
+)
+DECODE_RADIX = refuses(
+    "PDD618",
+    "decode-radix-spec-eagle",
+    order.SPECULATIVE + 1,
+    when=PD_DECODE & flag.disaggregation_decode_enable_radix_cache.holds() & SPECULATION,
+    require=flag.speculative_algorithm.is_in("DSPARK", "EAGLE", "EAGLE3", "NEXTN"),
+    says="--disaggregation-decode-enable-radix-cache is combined with --speculative-algorithm "
+    "{asked.speculative_algorithm}.",
+    because="From 0.5.23 prefixes are reused on decode servers with DSPARK, EAGLE and EAGLE3 drafts.",
+    fixes=(Unset("speculative_algorithm"), Unset("disaggregation_decode_enable_radix_cache")),
+    source=wheel(_HOOK, "handle_speculative_decoding", 169),
+    signature="--disaggregation-decode-enable-radix-cache is incompatible",
+    bad=Example(
+        argv="--tp-size 8 --disaggregation-mode decode --disaggregation-decode-enable-radix-cache "
+        "--speculative-algorithm NGRAM"
+    ),
+    good=Example(argv="--tp-size 8 --disaggregation-mode decode --disaggregation-decode-enable-radix-cache"),
+)
+
+# --- under DCP ------------------------------------------------------------------------------------------------------
+
+
+def _verify_backend(mode: object, decode: object, prefill: object) -> object:
+    return decode if mode == "decode" else prefill
+
+
+VERIFY_BACKEND = Derived(
+    "verification backend", _verify_backend, (resolved.speculative_attention_mode, DECODE_BACKEND, PREFILL_BACKEND)
+)
+"""The backend that verifies a draft's tokens: prefill's, unless ``--speculative-attention-mode decode``."""
+
+_SPEC_FIXES = (
+    Unset("speculative_algorithm"),
+    Choose("decode_attention_backend"),
+    Choose("attention_backend"),
+    Set("dcp_size", 1),
+)
+_WITH_DCP = f"{_ARGV} --speculative-eagle-topk 1 --dcp-size 4"
+
+
+def _cannot_verify(  # noqa: PLR0913, PLR0917 - the fields that differ
+    code: str,
+    slug: str,
+    when: Expr,
+    because: str,
+    source: tuple[str, str, int],
+    signature: str | None,
+    bad: Example,
+    good: Example,
+    stage: Stage = Stage.RUNTIME,
+) -> Rule:
+    return later(
+        code,
+        slug,
+        190,
+        effect=Effect.CRASHES,
+        stage=stage,
+        when=SPECULATION & DCP_ON & when,
+        says="--speculative-algorithm {asked.speculative_algorithm} with --dcp-size {asked.dcp_size} decodes on "
+        "{decode} and verifies on {verify}.",
+        values={"decode": DECODE_BACKEND, "verify": VERIFY_BACKEND},
+        because=because,
+        fixes=_SPEC_FIXES,
+        source=read_in(*source),
+        signature=signature,
+        bad=bad,
+        good=good,
+    )
+
+
+_ON_B200 = Example(
+    argv=f"{_WITH_DCP} --attention-backend cutedsl_mla --speculative-attention-mode decode", hardware="b200x8"
+)
+TRTLLM_MLA_SPEC = _cannot_verify(
+    "SPC710",
+    "trtllm-mla-dcp-spec",
+    LATENT & DECODE_BACKEND.equals("trtllm_mla"),
+    "trtllm_mla answers for a rank's own tokens in plain decode only; the server stops when it builds the backend.",
+    ("layers/attention/attention_registry.py", "create_trtllm_mla_backend", 102),
+    "trtllm_mla cannot serve decode context parallelism with",
+    Example(argv=f"{_WITH_DCP} --attention-backend trtllm_mla", hardware="b200x8"),
+    _ON_B200,
+    Stage.INIT,
+)
+FLASHINFER_SPEC = _cannot_verify(
+    "SPC711",
+    "flashinfer-mla-dcp-spec",
+    MLA & CUDA & (DECODE_BACKEND.equals("flashinfer") | VERIFY_BACKEND.equals("flashinfer")),
+    "FlashInfer's MLA kernels return the log-sum-exp in plain decode only; verification stops at graph capture. On "
+    "CUDA a draft runs under DCP only with cutedsl_mla (to 0.5.22 also tokenspeed_mla), which is for SM100.",
+    ("layers/attention/flashinfer_mla_backend.py", "forward_extend", 835),
+    None,
+    Example(argv=f"{_WITH_DCP} --attention-backend flashinfer"),
+    _ON_B200,
+)
+TRITON_SPEC = _cannot_verify(
+    "SPC712",
+    "triton-dcp-spec",
+    GQA & _DRAFTS & (CUDA | HIP) & (DECODE_BACKEND.equals("triton") | VERIFY_BACKEND.equals("triton")),
+    "Verification masks out the branches of the draft, and triton's DCP path knows no such mask.",
+    ("layers/attention/triton_backend.py", "forward_extend", 2012),
+    "DCP Triton extend does not support custom masks",
+    Example(
+        argv=f"{_WITH_DCP} --attention-backend triton --speculative-draft-model-path draft", model="qwen3.5-397b-a17b"
+    ),
+    Example(argv="--tp-size 8 --dcp-size 4 --attention-backend triton", model="qwen3.5-397b-a17b"),
+)
+RESOLUTIONS = (NEXTN_IS_EAGLE, AUTO_LLAMA, AUTO)
+RULES = (STEPS_NEEDED, TOPK_TRTLLM_MHA, TREE_PAGES, NO_DP, DRAFT_NEEDED, PIPELINE)
+"""The same in every release with DCP."""

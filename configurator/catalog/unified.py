@@ -1,0 +1,369 @@
+"""The unified memory pool and the page-major layout it brings: who may use them, alone and under DCP."""
+
+from __future__ import annotations
+
+from configurator.catalog import order
+from configurator.catalog.declare import fills, refuses, wheel
+from configurator.catalog.terms import (
+    DCP_ON,
+    DECODE_BACKEND,
+    HICACHE,
+    LATENT,
+    PD_ANY,
+    PREFILL_BACKEND,
+    SPECULATION,
+)
+from configurator.core.expr import Expr, flag, model, resolved
+from configurator.core.rule import Example, Fix, Rule, Set, Unset
+
+_HOOK = "arg_groups/kv_cache_hook.py"
+ON: Expr = flag.enable_unified_memory.holds()
+_PLAIN = "--tp-size 8 --enable-unified-memory --attention-backend flashinfer"
+_DCP = "--tp-size 8 --dcp-size 4 --enable-unified-memory --attention-backend flashinfer"
+_OFF: Fix = Unset("enable_unified_memory")
+_KIMI = "kimi-linear-48b"
+_SINGLE: tuple[Fix, ...] = (_OFF, Set("dcp_size", 1))
+
+
+def both_in(*backends: str) -> Expr:
+    """Return that prefill and decode are served by *backends*."""
+    return PREFILL_BACKEND.is_in(*backends) & DECODE_BACKEND.is_in(*backends)
+
+
+PAGE_MAJOR_SET = fills(
+    "KVC552",
+    "unified-is-page-major",
+    order.PAGE_MAJOR,
+    when=ON,
+    sets={"enable_page_major_kv_layout": True},
+    because="The unified pool is laid out by page.",
+    source=wheel(_HOOK, "handle_page_major_kv_layout", 772),
+)
+
+_MLA_15 = ("triton",)
+_MLA_17 = ("triton", "fa3", "trtllm_mla", "flashinfer", "cutedsl_mla", "tokenspeed_mla")
+_MLA_19 = (*_MLA_17, "flashmla")
+_GQA_19 = ("triton", "fa3", "fa4", "flashinfer", "trtllm_mha")
+_EQUAL_KV: Expr = model.v_head_dim.equals(model.head_dim)
+
+
+def _page_major(
+    code: str, slug: str, latent: tuple[str, ...], other: Expr, line: int, release: str, signature: str
+) -> Rule:
+    return refuses(
+        code,
+        slug,
+        order.PAGE_MAJOR + 3,
+        when=resolved.enable_page_major_kv_layout.holds(),
+        require=(LATENT & both_in(*latent)) | (~LATENT & other),
+        says="The page-major layout is on, and attention runs on {prefill} for prefill and {decode} for decode.",
+        values={"prefill": PREFILL_BACKEND, "decode": DECODE_BACKEND},
+        because="Only some backends read KV that is ordered by page first; the unified pool brings that order with it.",
+        fixes=(
+            Set("attention_backend", "flashinfer"),
+            Set("attention_backend", "triton"),
+            _OFF,
+            Unset("enable_page_major_kv_layout"),
+        ),
+        source=wheel(_HOOK, "handle_page_major_kv_layout", line, release),
+        signature=signature,
+        bad=Example(argv="--tp-size 8 --enable-unified-memory --attention-backend torch_native"),
+        good=Example(argv="--tp-size 8 --enable-unified-memory --attention-backend triton"),
+    )
+
+
+_TRITON_ONLY: Expr = both_in("triton")
+PAGE_MAJOR_15 = _page_major(
+    "KVC527",
+    "page-major-triton-only",
+    _MLA_15,
+    _TRITON_ONLY,
+    5930,
+    "0.5.16",
+    "--enable-page-major-kv-layout requires the Triton attention backend",
+)
+PAGE_MAJOR_17 = _page_major(
+    "KVC528",
+    "page-major-backends-17",
+    _MLA_17,
+    _TRITON_ONLY,
+    8378,
+    "0.5.18",
+    "--enable-page-major-kv-layout requires the Triton attention backend",
+)
+_NOT_ALLOWED = "--enable-page-major-kv-layout: the resolved attention backends"
+PAGE_MAJOR_19 = _page_major("KVC529", "page-major-backends-19", _MLA_19, both_in(*_GQA_19), 812, "0.5.22", _NOT_ALLOWED)
+PAGE_MAJOR_23 = _page_major(
+    "KVC547",
+    "page-major-backends",
+    _MLA_19,
+    (_EQUAL_KV & both_in(*_GQA_19)) | (~_EQUAL_KV & both_in("triton", "fa3", "fa4")),
+    812,
+    "0.5.23",
+    _NOT_ALLOWED,
+)
+PAGE_MAJOR_ALONE = refuses(
+    "KVC503",
+    "page-major-needs-unified",
+    order.PAGE_MAJOR + 1,
+    when=flag.enable_page_major_kv_layout.holds(),
+    require=ON,
+    says="--enable-page-major-kv-layout is given without --enable-unified-memory.",
+    because="From 0.5.19 only the unified pool is laid out by page.",
+    fixes=(Unset("enable_page_major_kv_layout"), Set("enable_unified_memory", value=True)),
+    source=wheel(_HOOK, "handle_page_major_kv_layout", 780),
+    signature="--enable-page-major-kv-layout without --enable-unified-memory is",
+    bad=Example(argv="--tp-size 8 --enable-page-major-kv-layout --attention-backend triton"),
+    good=Example(argv="--tp-size 8 --enable-page-major-kv-layout --enable-unified-memory --attention-backend triton"),
+)
+EQUAL_ROWS = refuses(
+    "KVC504",
+    "unified-equal-kv-dims",
+    order.PAGE_MAJOR + 2,
+    when=ON & ~LATENT,
+    require=_EQUAL_KV,
+    says="--enable-unified-memory is given for a model with keys of {model.head_dim} and values of "
+    "{model.v_head_dim} elements.",
+    because="From 0.5.19 to 0.5.22 the pool's rows of keys and values must be equally wide.",
+    fixes=(_OFF,),
+    source=wheel(_HOOK, "handle_page_major_kv_layout", 788, "0.5.22"),
+    signature="--enable-unified-memory requires uniform K/V rows",
+    bad=Example(
+        argv=_PLAIN,
+        model={
+            "architectures": ["MiMoV2ForCausalLM"],
+            "model_type": "mimo_v2",
+            "hidden_size": 4096,
+            "num_hidden_layers": 32,
+            "num_attention_heads": 64,
+            "num_key_value_heads": 4,
+            "head_dim": 192,
+            "v_head_dim": 128,
+        },
+    ),
+    good=Example(argv=_PLAIN, model="llama-3.1-70b"),
+)
+
+# --- before DCP was let in ------------------------------------------------------------------------------------------
+
+
+def _alone(  # noqa: PLR0913, PLR0917 - the fields that differ
+    code: str, slug: str, at: int, when: Expr, text: str, because: str, line: int, release: str, signature: str
+) -> Rule:
+    dests = tuple(Unset(word[2:].replace("-", "_")) for word in text.split() if word.startswith("--"))
+    return refuses(
+        code,
+        slug,
+        order.UNIFIED + at,
+        when=ON & when,
+        says=f"--enable-unified-memory is combined with {text}.",
+        because=because,
+        fixes=(_OFF, *dests),
+        source=wheel(_HOOK, "handle_unified_memory_pool", line, release),
+        signature=signature,
+        bad=Example(argv=f"--tp-size 8 --enable-unified-memory --attention-backend triton {text}"),
+        good=Example(argv="--tp-size 8 --enable-unified-memory --attention-backend triton"),
+    )
+
+
+NO_PD_15 = _alone(
+    "KVC570",
+    "unified-no-pd-15",
+    0,
+    PD_ANY,
+    "--disaggregation-mode decode",
+    "Up to 0.5.17 its slots are not translated for transfer.",
+    5886,
+    "0.5.17",
+    "--enable-unified-memory is not yet compatible with PD",
+)
+_TRANSFER: Expr = resolved.disaggregation_transfer_backend.equals("mooncake")
+PD_TRANSFER = _alone(
+    "KVC505",
+    "unified-pd-transfer",
+    0,
+    PD_ANY & ~_TRANSFER,
+    "--disaggregation-mode decode --disaggregation-transfer-backend nixl",
+    "Whole pages travel, and Mooncake's transfer is written for that.",
+    486,
+    "0.5.20",
+    "--enable-unified-memory with PD disaggregation supports only",
+)
+PD_PP = _alone(
+    "KVC506",
+    "unified-pd-pp",
+    1,
+    PD_ANY & flag.pp_size.differs(1),
+    "--disaggregation-mode decode --pp-size 2 --disable-overlap-schedule",
+    "Whole pages travel, which hold every layer; a pipeline stage has only some.",
+    540,
+    "0.5.23",
+    "--enable-unified-memory with PD disaggregation does not support",
+)
+PD_SPEC = _alone(
+    "KVC507",
+    "unified-pd-no-spec",
+    2,
+    PD_ANY & _TRANSFER & SPECULATION,
+    "--disaggregation-mode decode --speculative-algorithm DSPARK",
+    "A draft's KV does not travel with the pages.",
+    545,
+    "0.5.23",
+    "speculative decoding with the Mooncake transfer backend",
+)
+NO_SPEC_15 = _alone(
+    "KVC508",
+    "unified-no-spec-15",
+    3,
+    SPECULATION,
+    "--speculative-algorithm EAGLE",
+    "Up to 0.5.17 a draft's slots are not translated.",
+    5889,
+    "0.5.17",
+    "--enable-unified-memory is not yet compatible with speculative",
+)
+DSPARK_ONLY = _alone(
+    "KVC509",
+    "unified-dspark-only",
+    3,
+    SPECULATION & flag.speculative_algorithm.differs("DSPARK"),
+    "--speculative-algorithm EAGLE",
+    "From 0.5.18 to 0.5.21 only DSPARK's slots are translated.",
+    500,
+    "0.5.21",
+    "--enable-unified-memory only supports --speculative-algorithm",
+)
+ALGORITHMS_22 = _alone(
+    "KVC571",
+    "unified-spec-algorithms",
+    3,
+    SPECULATION & ~flag.speculative_algorithm.is_in("DSPARK", "EAGLE", "EAGLE3", "DFLASH", "NEXTN"),
+    "--speculative-algorithm NGRAM",
+    "From 0.5.22 the slots of DSPARK, EAGLE, EAGLE3 and DFLASH are translated.",
+    580,
+    "0.5.23",
+    "--enable-unified-memory only supports --speculative-algorithm",
+)
+NO_TIERS = _alone(
+    "KVC572",
+    "unified-no-tiers",
+    6,
+    HICACHE | flag.enable_lmcache.holds(),
+    "--enable-hierarchical-cache",
+    "Up to 0.5.20 the pool has no host tiers.",
+    527,
+    "0.5.20",
+    "--enable-unified-memory is not yet compatible with hierarchical",
+)
+NO_LMCACHE = _alone(
+    "KVC573",
+    "unified-no-lmcache",
+    6,
+    flag.enable_lmcache.holds(),
+    "--enable-lmcache",
+    "LMCache reads the pool's virtual slots as if they were real ones.",
+    652,
+    "0.5.23",
+    "--enable-unified-memory is not yet compatible with --enable-lmcache",
+)
+NO_TBO = _alone(
+    "KVC574",
+    "unified-no-two-batch-overlap",
+    5,
+    flag.enable_two_batch_overlap.holds(),
+    "--enable-two-batch-overlap",
+    "Half a batch does not know where in the pool's tables it begins.",
+    646,
+    "0.5.23",
+    "--enable-unified-memory does not support --enable-two-batch-overlap",
+)
+NO_DCP = refuses(
+    "KVC575",
+    "unified-no-dcp",
+    order.UNIFIED + 8,
+    when=ON & flag.dcp_size.differs(1),
+    says="--enable-unified-memory is combined with --dcp-size {asked.dcp_size}.",
+    because="Up to 0.5.19 the pool does not write only the tokens a rank owns.",
+    fixes=_SINGLE,
+    source=wheel(_HOOK, "handle_unified_memory_pool", 257, "0.5.19"),
+    signature="--enable-unified-memory is not yet compatible with decode con",
+    bad=Example(argv="--tp-size 8 --dcp-size 4 --enable-unified-memory --attention-backend triton"),
+    good=Example(argv="--tp-size 8 --enable-unified-memory --attention-backend triton"),
+)
+
+# --- with DCP, from 0.5.20 ------------------------------------------------------------------------------------------
+
+
+def _dcp(  # noqa: PLR0913, PLR0917 - the fields that differ
+    code: str, slug: str, at: int, require: Expr, says: str, because: str, line: int, signature: str, bad: Example
+) -> Rule:
+    return refuses(
+        code,
+        slug,
+        order.UNIFIED + 10 + at,
+        when=ON & DCP_ON,
+        require=require,
+        says=says,
+        because=because,
+        fixes=(Set("attention_backend", "flashinfer"), *_SINGLE),
+        values={"prefill": PREFILL_BACKEND, "decode": DECODE_BACKEND},
+        source=wheel(_HOOK, "_validate_unified_memory_dcp", line),
+        signature=signature,
+        bad=bad,
+        good=Example(argv=_DCP, model=_KIMI),
+    )
+
+
+DCP_MLA_ONLY = _dcp(
+    "KVC576",
+    "unified-dcp-mla-only",
+    0,
+    LATENT,
+    "--enable-unified-memory and --dcp-size {asked.dcp_size} are given for {model.architecture}, which has no latent "
+    "cache.",
+    "Only the pool of MLA models writes just the tokens a rank owns.",
+    729,
+    "supports MLA models only (e.g. kimi-linear)",
+    Example(argv="--tp-size 8 --dcp-size 2 --enable-unified-memory --attention-backend triton", model="llama-3.1-70b"),
+)
+DCP_NO_SWA = _dcp(
+    "KVC577",
+    "unified-dcp-no-swa",
+    1,
+    ~model.is_hybrid_swa.holds(),
+    "--enable-unified-memory and --dcp-size {asked.dcp_size} are given for a model with sliding-window layers.",
+    "The window's pool is not striped over a DCP group.",
+    735,
+    "does not support hybrid sliding-window models",
+    Example(argv="--tp-size 8 --dcp-size 2 --enable-unified-memory --attention-backend triton", model="gpt-oss-120b"),
+)
+DCP_NO_PD = _dcp(
+    "KVC578",
+    "unified-dcp-no-pd",
+    2,
+    ~PD_ANY,
+    "--enable-unified-memory and --dcp-size {asked.dcp_size} are given on a PD {asked.disaggregation_mode} server.",
+    "Whole pages travel, and under DCP a page holds only one rank's share.",
+    742,
+    "does not support PD disaggregation: the transfer",
+    Example(argv=f"{_DCP} --disaggregation-mode decode", model=_KIMI),
+)
+
+
+def _dcp_backends(code: str, line: int, *backends: str) -> Rule:
+    return _dcp(
+        code,
+        "unified-dcp-backends",
+        3,
+        both_in(*backends),
+        "--enable-unified-memory and --dcp-size {asked.dcp_size} run attention on {prefill} for prefill and {decode} "
+        "for decode.",
+        f"Only {', '.join(backends[:-1])} and {backends[-1]} find a group's pages through the pool's tables.",
+        line,
+        "full-attention layers; got",
+        Example(argv="--tp-size 8 --dcp-size 4 --enable-unified-memory --attention-backend triton", model=_KIMI),
+    )
+
+
+DCP_BACKENDS_20 = _dcp_backends("KVC579", 330, "flashinfer", "trtllm_mla", "cutedsl_mla", "tokenspeed_mla")
+DCP_BACKENDS = _dcp_backends("KVC580", 757, "flashinfer", "trtllm_mla", "cutedsl_mla")
