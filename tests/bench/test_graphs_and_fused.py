@@ -94,6 +94,22 @@ def test_a_step_that_cannot_be_captured_is_told_and_the_rest_goes_on(monkeypatch
     assert graph["note"] == "the step could not be captured: operation not permitted when stream is capturing"
 
 
+def test_one_gpu_checks_every_merge_and_times_only_what_it_can():
+    """It plays all ranks in turn: a whole step, or an exchange, has no time that would mean anything."""
+    events = []
+    found = session(tiny(time_budget_s=0.05), lambda event, **fields: events.append({"event": event, **fields}))
+    rank.Benchmark(dataclasses.replace(found, mode="solo"), {}).run()
+    document = events[-1]["document"]
+    for row in (*document["cases"], *document["reference"]):
+        assert (row["wrong"], row["n"], row["p50_us"]) == (0, 0, None)
+        assert row["checked"] > 0
+        assert "one GPU" in row["note"]
+        timed = {stage["name"] for stage in row["stages"] if stage["p50_us"] is not None}
+        assert timed == {stage["name"] for stage in row["stages"] if not stage["payload_bytes"]}
+    assert document["verdict"]["fastest"] is None
+    assert document["collectives"] == []
+
+
 def test_copies_of_the_cache_outlast_the_gpus_own():
     problem = tiny()
     found = session(problem)
