@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from configurator.catalog import order
 from configurator.catalog.declare import fills, refuses, wheel
-from configurator.catalog.families import DEEPSEEK, GLM_DSA
+from configurator.catalog.families import DEEPSEEK, GLM_DSA, HYV4
 from configurator.catalog.terms import (
     CUDA,
     DCP_ON,
@@ -27,6 +27,7 @@ _ALONE = Example(argv="--tp-size 8", model=_MODEL)
 _DCP = Example(argv="--tp-size 8 --dcp-size 4", model=_MODEL, hardware="b200x8")
 _HISPARSE: Expr = flag.enable_hisparse.holds()
 _FP8: Expr = resolved.kv_cache_dtype.equals("fp8_e4m3")
+_SINKS: Expr = HYV4 | model.has_attention_sinks.holds()
 _NEW: Expr = SM100 | SM120
 """Compute capability 10 and above."""
 
@@ -49,7 +50,7 @@ _AUTO: Expr = resolved.kv_cache_dtype.equals("auto")
 KV_FP8 = _kv(
     "KVC553",
     "dsa-kv-fp8",
-    _GPU & _AUTO & _NEW & ~model.has_attention_sinks.holds(),
+    _GPU & _AUTO & _NEW & ~_SINKS,
     "fp8_e4m3",
     "On Blackwell a sparse model's cache is fp8.",
 )
@@ -140,6 +141,15 @@ GLM_SM120 = _split(
     "On SM120 GLM's fp8 cache is read by FlashInfer's sparse kernels.",
     "flashinfer_sparse_mla",
     "flashinfer_sparse_mla",
+)
+SINKS = _split(
+    "MDL876",
+    "dsa-sinks",
+    34,
+    _GPU & _SINKS,
+    "Learned sinks are read by flashmla_sparse.",
+    "flashmla_sparse",
+    "flashmla_sparse",
 )
 HISPARSE_HIP = _split(
     "MDL856", "dsa-hisparse-rocm", 36, _GPU & _HISPARSE & HIP, "HiSparse runs tilelang on ROCm.", "tilelang", "tilelang"

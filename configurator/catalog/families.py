@@ -5,25 +5,44 @@ Restated from the release named with each; a name that an older release does not
 
 from __future__ import annotations
 
-from configurator.core.expr import Expr, model
+from configurator.catalog import order
+from configurator.catalog.declare import fills, wheel
+from configurator.core.expr import Expr, model, step
+from configurator.core.rule import Resolution
 
 ARCHITECTURE = model.architecture
 
-DEEPSEEK = ARCHITECTURE.is_in(
+_FAMILY_15 = (
     "DeepseekV3ForCausalLM",
     "DeepseekV32ForCausalLM",
     "KimiK25ForConditionalGeneration",
     "MistralLarge3ForCausalLM",
     "PixtralForConditionalGeneration",
     "GlmMoeDsaForCausalLM",
-    "Glm5NextForConditionalGeneration",
-    "HYV4ForCausalLM",
-    "HYV4ForCausalLMNextN",
-    "LongcatFlashForCausalLM",
-    "LongcatFlashForCausalLMNextN",
-    "Dots3NoteForCausalLM",
 )
-"""Models with DeepSeek's own defaults. Source: arg_groups/model_overrides/deepseek_v2.py:36, 0.5.23."""
+_FAMILY_17 = (*_FAMILY_15, "LongcatFlashForCausalLM", "LongcatFlashForCausalLMNextN")
+_FAMILY_19 = (*_FAMILY_17, "Dots3NoteForCausalLM")
+_FAMILY_20 = (*_FAMILY_19, "Glm5NextForConditionalGeneration", "HYV4ForCausalLM", "HYV4ForCausalLMNextN")
+
+
+def _family(number: int, slug: str, release: str, names: tuple[str, ...]) -> Resolution:
+    return fills(
+        f"MDL{number}",
+        slug,
+        order.MODEL - 5,
+        when=ARCHITECTURE.is_in(*names),
+        sets={"step.deepseek_family": True},
+        because="The release gives this model DeepSeek's defaults.",
+        source=wheel("arg_groups/overrides.py", "_DEEPSEEK_FAMILY_ARCHS", None, release),
+    )
+
+
+FAMILY_15 = _family(880, "deepseek-family-15", "0.5.16", _FAMILY_15)
+FAMILY_17 = _family(881, "deepseek-family-17", "0.5.18", _FAMILY_17)
+FAMILY_19 = _family(882, "deepseek-family-19", "0.5.19", _FAMILY_19)
+FAMILY_20 = _family(883, "deepseek-family", "0.5.23", _FAMILY_20)
+DEEPSEEK: Expr = step.deepseek_family.holds()
+"""Models with DeepSeek's own defaults, as the release lists them."""
 
 KIMI_K3: Expr = ARCHITECTURE.equals("KimiK3ForConditionalGeneration")
 KIMI_K25: Expr = ARCHITECTURE.equals("KimiK25ForConditionalGeneration")

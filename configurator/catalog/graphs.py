@@ -10,12 +10,15 @@ from configurator.catalog.families import (
     DEEPSEEK_V3,
     DEEPSEEK_V4,
     KDA,
+    KIMI_K25,
     MULTIMODAL,
     NEMOTRON_H,
 )
 from configurator.catalog.terms import (
     CUDA,
+    DCP_ON,
     DSA,
+    HICACHE,
     LATENT,
     PD_DECODE,
     PD_PREFILL,
@@ -155,13 +158,16 @@ CHOICES = (
 _AUTO: Expr = ~PREFILL_CHOSEN & resolved.cuda_graph_prefill_backend.differs("disabled")
 
 
+_BREAKABLE: Expr = ~PREFILL_CHOSEN & resolved.cuda_graph_prefill_backend.equals("breakable")
+
+
 def _dropped(number: int, slug: str, when: Expr, what: str, line: int = 170) -> Resolution:
     """Return that prefill capture is given up where *when* holds and nobody asked for it."""
     return _sets(
         number,
         slug,
         10 + number % 10,
-        _AUTO & when,
+        _BREAKABLE & when,
         f"Prefill is not captured {what}.",
         _OFF,
         symbol="disable_breakable_cudagraph_if_incompatible",
@@ -224,6 +230,39 @@ MULTIMODAL_22 = multimodal_off(
     "MuseSparkForConditionalGeneration",
 )
 
+_COMPILED: Expr = ~PREFILL_CHOSEN & resolved.cuda_graph_prefill_backend.equals("tc_piecewise")
+K25_COMPILED = _sets(
+    484,
+    "prefill-graph-kimi-k25",
+    8,
+    _BREAKABLE & KIMI_K25,
+    "In 0.5.16 and 0.5.17 Kimi-K2.5's prefill is compiled piece by piece.",
+    {PREFILL: "tc_piecewise"},
+    symbol="apply_cuda_graph_compatibility",
+)
+K25_OFF = _sets(
+    485,
+    "prefill-graph-off-compiled",
+    9,
+    _COMPILED
+    & (
+        flag.enable_dp_attention.holds()
+        | flag.pp_size.more_than(1)
+        | _A2A_OLD
+        | _LORA
+        | HICACHE
+        | flag.enable_deterministic_inference.holds()
+        | PD_PREFILL
+        | PD_DECODE
+        | flag.enable_symm_mem.holds()
+        | flag.attn_cp_size.more_than(1)
+        | DCP_ON
+    ),
+    "Compiled prefill goes with little else.",
+    _OFF,
+    symbol="disable_tc_piecewise_cudagraph_if_incompatible",
+)
+
 ROLES = (
     _sets(
         478,
@@ -269,7 +308,7 @@ XPU_DECODE = _sets(
 TORCH_BACKENDS = _sets(
     481,
     "graphs-off-torch-attention",
-    order.ATTENTION - order.GRAPHS + 64,
+    order.ATTENTION - order.GRAPHS + 16,
     resolved.attention_backend.is_in("torch_native", "flex_attention"),
     "Plain torch attention cannot be captured.",
     {PREFILL: "disabled", DECODE: "disabled"},

@@ -63,11 +63,27 @@ ASCEND = _page(
     where=("set_default_server_args", 73),
     path="sglang/srt/hardware_backend/npu/utils.py",
 )
+_SHUFFLED: Expr = (
+    HIP
+    & environment.SGLANG_USE_AITER.is_in("1", "true", "True", "TRUE")
+    & ~environment.SGLANG_DSA_HIP_DISABLE_PRESHUFFLE.is_in("1", "true", "True", "TRUE")
+)
+"""aiter's preshuffled index is used; it wants Triton 3.5, which is taken to be there."""
+DSA_ROCM = _page(
+    548,
+    "page-size-dsa-rocm",
+    order.MODEL + 25,
+    _DSA_HERE & HIP & ~_SHUFFLED,
+    1,
+    "On ROCm the sparse index has pages of one token, unless SGLANG_USE_AITER=1 brings aiter's kernels.",
+    where=("_deepseek_family_overrides", 158),
+    path=_FAMILY,
+)
 DSA_64 = _page(
     531,
     "page-size-dsa-64",
     order.MODEL + 25,
-    _DSA_HERE & (CUDA | HIP),
+    _DSA_HERE & (CUDA | _SHUFFLED),
     64,
     "The sparse index is stored in pages of 64 tokens.",
     where=("_deepseek_family_overrides", 172),
@@ -77,7 +93,7 @@ DSA_POOLED = _page(
     532,
     "page-size-dsa",
     order.MODEL + 25,
-    _DSA_HERE & (CUDA | HIP),
+    _DSA_HERE & (CUDA | _SHUFFLED),
     _DSA_PAGE,
     "The sparse index is stored in pages of 64 tokens, times the tokens pooled into one key.",
     where=("_deepseek_family_overrides", 172),

@@ -219,7 +219,7 @@ CP_STRATEGY = refuses(
     good=Example(argv="--tp-size 8 --enable-prefill-cp --attn-cp-size 2 --cp-strategy zigzag", model="llama-3.1-70b"),
 )
 _CP_WIDTH = Derived(
-    "ranks of attention DP and CP", lambda dp, cp: max(dp, 1) * max(cp, 1), (step.attn_dp_size, flag.attn_cp_size)
+    "ranks of attention DP and CP", lambda dp, cp: max(dp or 1, 1) * max(cp, 1), (step.attn_dp_size, flag.attn_cp_size)
 )
 ATTN_CP_DIVIDES = refuses(
     "DCP125",
@@ -231,7 +231,7 @@ ATTN_CP_DIVIDES = refuses(
     because="Attention's ranks are dealt out in equal shares.",
     fixes=(Choose("attn_cp_size"), Choose("tp_size"), Choose("dp_size"), Choose("attn_dp_size")),
     source=wheel(_HOOK, "handle_context_parallelism", 158),
-    signature="tp_size must be divisible by",
+    signature="divisible by attn_cp_size",
     bad=Example(argv="--tp-size 8 --attn-cp-size 3", model="llama-3.1-70b"),
     good=Example(argv="--tp-size 8 --attn-cp-size 2", model="llama-3.1-70b"),
 )

@@ -36,7 +36,7 @@ GROUP_IN_ONE_NODE: Expr = flag.dcp_size.divides(TP_PER_NODE)
 
 ATTN_TP_SIZE = Derived(
     "tensor-parallel width of attention",
-    lambda tp_size, dp_size, cp_size: attn_tp_size(tp_size, dp_size, cp_size, dp_attention=True),
+    lambda tp_size, dp_size, cp_size: attn_tp_size(tp_size, dp_size or 1, cp_size, dp_attention=True),
     (flag.tp_size, step.attn_dp_size, flag.attn_cp_size),
 )
 """Ranks that share the heads of one request: the group shared out over attention DP and CP."""
@@ -47,12 +47,12 @@ def _first(decode: object, base: object) -> object:
 
 
 DECODE_BACKEND = Derived(
-    "decode attention backend", _first, (resolved.decode_attention_backend, resolved.attention_backend)
+    "decode attention backend", _first, (resolved.decode_attention_backend, resolved.attention_backend), takes_unknown=True
 )
 """The backend that serves decode: its own flag where given, else the common one."""
 
 PREFILL_BACKEND = Derived(
-    "prefill attention backend", _first, (resolved.prefill_attention_backend, resolved.attention_backend)
+    "prefill attention backend", _first, (resolved.prefill_attention_backend, resolved.attention_backend), takes_unknown=True
 )
 """The backend that serves prefill: its own flag where given, else the common one."""
 

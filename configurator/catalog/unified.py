@@ -291,6 +291,38 @@ NO_DCP = refuses(
     good=Example(argv="--tp-size 8 --enable-unified-memory --attention-backend triton"),
 )
 
+PREFILL_GRAPH = fills(
+    "KVC558",
+    "unified-prefill-graph-off",
+    order.UNIFIED + 20,
+    when=ON & flag.cuda_graph_backend_prefill.is_unset(),
+    sets={"cuda_graph_prefill_backend": "disabled"},
+    because="In 0.5.19 the pool's slots are not translated while prefill is captured.",
+    source=wheel(_HOOK, "handle_unified_memory_pool", 262, "0.5.19"),
+)
+PREFILL_GRAPH_ASKED = refuses(
+    "KVC594",
+    "unified-prefill-graph",
+    order.UNIFIED + 20,
+    when=ON & ~flag.cuda_graph_backend_prefill.is_in(None, "disabled"),
+    says="--enable-unified-memory is combined with --cuda-graph-backend-prefill {asked.cuda_graph_backend_prefill}.",
+    because="In 0.5.19 the pool's slots are not translated while prefill is captured.",
+    fixes=(Set("cuda_graph_backend_prefill", "disabled"), Unset("cuda_graph_backend_prefill"), _OFF),
+    source=wheel(_HOOK, "handle_unified_memory_pool", 264, "0.5.19"),
+    signature="--enable-unified-memory supports decode cuda-graph",
+    bad=Example(argv=f"{_PLAIN} --cuda-graph-backend-prefill full"),
+    good=Example(argv=_PLAIN),
+)
+PREFILL_GRAPH_FULL = fills(
+    "KVC559",
+    "unified-full-prefill-graph-off",
+    order.UNIFIED + 20,
+    when=ON & resolved.cuda_graph_prefill_backend.equals("full") & ~both_in("fa3", "fa4"),
+    sets={"cuda_graph_prefill_backend": "disabled"},
+    because="From 0.5.20 only fa3 and fa4 capture a whole prefill from the pool.",
+    source=wheel(_HOOK, "handle_unified_memory_pool", 707),
+)
+
 # --- with DCP, from 0.5.20 ------------------------------------------------------------------------------------------
 
 

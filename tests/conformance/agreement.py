@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from configurator.core.engine import Report, check
 from configurator.core.rule import Effect
 from configurator.core.unknown import is_unknown
 from configurator.hardware import load_hardware
@@ -37,8 +38,7 @@ class Compared:
 
 def compare(case: Recorded) -> Compared:
     """Return what ours says of *case* beside what the server did."""
-    workspace = _workspace(case)
-    report = workspace.report
+    report = _report(case)
     refusing = [f for f in report.findings if f.certain and f.rule.effect is Effect.REFUSES]
     ours = refusing[0].rule.slug if refusing else None
     verdict = case.refused == bool(refusing)
@@ -79,8 +79,12 @@ def measure(compared: Iterable[Compared]) -> Mapping[str, dict[str, object]]:
     return found
 
 
-def _workspace(case: Recorded) -> Workspace:
+def _report(case: Recorded) -> Report:
     model = case.model if case.model in ("none", "dummy") else models()[case.model]
-    return Workspace.start(
+    workspace = Workspace.start(
         list(case.argv), release=case.release, hardware=load_hardware(case.hardware), model=model, env=case.env
     )
+    if case.facts:
+        asked = workspace.case
+        return check(replace(asked, facts={**asked.facts, **case.facts}))
+    return workspace.report

@@ -3,7 +3,8 @@
 ``data/corpus.jsonl.gz`` holds one JSON object a line: ``id``, ``release``, ``hardware`` (a preset's name), ``model``
 (a key of ``data/models.json``, or a placeholder), ``argv`` without ``--model-path``, ``env``, and either ``resolved``,
 the values the server went on with, or ``rule``, ``where`` and ``error``: which of our rules names the error it printed,
-the line that raised, and the exception's class. ``tools/record_conformance`` writes it.
+the line that raised, and the exception's class. ``facts`` holds what was made out to be otherwise than the release
+pins it. ``tools/record_conformance`` writes it.
 """
 
 from __future__ import annotations
@@ -46,11 +47,11 @@ class Recorded:
     model: str
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
     rule: str | None = None
     where: str | None = None
     error: str | None = None
     resolved: Mapping[str, Any] | None = None
-    note: str | None = None
 
     @property
     def refused(self) -> bool:

@@ -21,5 +21,12 @@ RELEASE = v0_5_15.RELEASE.derive(
         kv_types.MXFP8,
         model_rules.WITHOUT_HOOK_16,
     ),
-    add_resolutions=(dcp.PREFILL_GRAPH_OFF, graphs.MULTIMODAL_16, *graphs.ROLES, quiet.SIZING),
+    add_resolutions=(
+        dcp.PREFILL_GRAPH_OFF,
+        graphs.MULTIMODAL_16,
+        graphs.K25_COMPILED,
+        graphs.K25_OFF,
+        *graphs.ROLES,
+        quiet.SIZING,
+    ),
 )

@@ -18,6 +18,7 @@ from configurator.catalog import (
     unified,
 )
 from configurator.catalog.dsa import GLM_SM120
+from configurator.catalog.families import FAMILY_17
 from configurator.catalog.flag_table import flag_table
 from configurator.catalog.flags import modelled_in
 from configurator.catalog.releases import v0_5_16
@@ -47,6 +48,7 @@ RELEASE = v0_5_16.RELEASE.derive(
         "HWR467",
         "KVC539",
         "KVC527",
+        "MDL880",
         "MDL891",
     ),
     add_rules=(
@@ -97,6 +99,7 @@ RELEASE = v0_5_16.RELEASE.derive(
         attention_defaults.BLACKWELL_ASYMMETRIC_17,
         pages.TRTLLM_MHA,
         pages.HPC_OPS,
+        FAMILY_17,
         *GLM_SM120,
         *kimi_k3.RESOLUTIONS,
         kimi_k3.BACKEND_TOKENSPEED,

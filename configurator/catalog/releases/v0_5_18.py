@@ -13,7 +13,7 @@ RELEASE = v0_5_17.RELEASE.derive(
     evidence="wheel sglang==0.5.18, srt/server_args.py",
     modelled=modelled_in(_TABLE),
     software={"software.flashinfer": "0.6.17", "software.sglang_kernel": "0.4.6.post1"},
-    retire=("HWR462", "HWR469", "HWR474", "KVC512", "KVC508", "KVC570", "DCP112", "ATT315"),
+    retire=("HWR462", "HWR469", "HWR474", "KVC512", "KVC508", "KVC570", "DCP112", "ATT315", "HWR484", "HWR485"),
     add_rules=(
         hicache.DSPARK_ONLY,
         hicache.HOST_POOL_DECODE,

@@ -1,6 +1,6 @@
 """SGLang 0.5.19: trtllm_mla gains a DCP decode path; the checks move to arg_groups."""
 
-from configurator.catalog import attention, attention_limits, disaggregation, graphs, hicache, unified
+from configurator.catalog import attention, attention_limits, disaggregation, families, graphs, hicache, unified
 from configurator.catalog.flag_table import flag_table
 from configurator.catalog.flags import modelled_in
 from configurator.catalog.releases import v0_5_18
@@ -13,7 +13,7 @@ RELEASE = v0_5_18.RELEASE.derive(
     evidence="wheel sglang==0.5.19, srt/arg_groups/parallel_hook.py",
     modelled=modelled_in(_TABLE),
     software={"software.flashinfer": "0.6.18"},
-    retire=("ATT302", "ATT323", "HWR475", "PDD602", "KVC528"),
+    retire=("ATT302", "ATT323", "HWR475", "PDD602", "KVC528", "MDL881"),
     add_rules=(
         attention.without_dcp(303, attention.SUPPORT_19, "0.5.19", "0.5.19"),
         attention_limits.TRTLLM_MHA_PREFILL,
@@ -23,6 +23,7 @@ RELEASE = v0_5_18.RELEASE.derive(
         unified.PAGE_MAJOR_ALONE,
         unified.EQUAL_ROWS,
         unified.PAGE_MAJOR_19,
+        unified.PREFILL_GRAPH_ASKED,
     ),
-    add_resolutions=(graphs.MULTIMODAL_19,),
+    add_resolutions=(families.FAMILY_19, graphs.MULTIMODAL_19, unified.PREFILL_GRAPH),
 )

@@ -1,6 +1,7 @@
 """SGLang 0.5.23: tokenspeed_mla is gone; the store behind HiCache knows DCP ranks; block-fp8 Q is replicated."""
 
 from configurator.catalog import (
+    aliases,
     attention,
     attention_defaults,
     elastic,
@@ -60,6 +61,7 @@ RELEASE = v0_5_22.RELEASE.derive(
         unified.DCP_BACKENDS,
     ),
     add_resolutions=(
+        *aliases.TOKENSPEED,
         attention_defaults.BLACKWELL_GQA_23,
         attention_defaults.BLACKWELL_ASYMMETRIC_23,
         hicache.MOONCAKE_LAYOUT,
