@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 
-from configurator.core.engine import Case, CompiledRule, Engine
+from configurator.core.engine import Case, CompiledRule, Engine, Environment
 from configurator.core.unknown import Unknown
 
 _FREE = Unknown("any other choice")
+_SOME = Unknown("any other value", has_value=True)
+_MOST_UNSET = 4
+"""Of so many open flags without a default it is told apart whether they are given; each one doubles the cases."""
+_MOST_FORKS = 32
+"""Beyond these, what cannot be decided is unknown, which is as sound and says less."""
 
 
 def conflict(engine: Engine, case: Case, violated: CompiledRule, fixed: frozenset[str] = frozenset()) -> frozenset[str]:
@@ -47,10 +53,48 @@ def unavoidable(engine: Engine, case: Case, violated: CompiledRule, fixed: froze
 
 def _holds(engine: Engine, case: Case, violated: CompiledRule, open_: Iterable[str]) -> bool:
     env = engine.start(case.configuration, case.facts, case.unread)
+    unset: list[str] = []
     for name in open_:
         if name.startswith("env."):
             env[name] = _FREE
-        else:
-            env[f"asked.{name}"] = env[f"resolved.{name}"] = env[f"given.{name}"] = _FREE
-    engine.resolve(env)
-    return violated.violated(env) is True
+            continue
+        if engine.defaults[f"asked.{name}"] is None and len(unset) < _MOST_UNSET:
+            unset.append(name)
+        env[f"asked.{name}"] = env[f"resolved.{name}"] = env[f"given.{name}"] = _FREE
+    return all(
+        violated.violated(outcome) is True
+        for given in product((True, False), repeat=len(unset))
+        for outcome in _outcomes(engine, _with_given(env, dict(zip(unset, given, strict=True))))
+    )
+
+
+def _with_given(env: Environment, given: Mapping[str, bool]) -> Environment:
+    """Return *env* with open flags told apart: given some value or other, or not given."""
+    told = Environment(env)
+    for name, is_given in given.items():
+        told[f"asked.{name}"] = told[f"resolved.{name}"] = _SOME if is_given else None
+        told[f"given.{name}"] = is_given
+    return told
+
+
+def _outcomes(engine: Engine, env: Environment) -> Iterator[Environment]:
+    """Yield what the server may make of *env*: both cases where it cannot be decided whether a resolution applies."""
+    waiting, forks = [(env, 0)], 0
+    while waiting:
+        env, first = waiting.pop()
+        for at in range(first, len(engine.resolutions)):
+            compiled = engine.resolutions[at]
+            truth = compiled.applies(env)
+            if truth is False:
+                continue
+            values = compiled.values(env)
+            if truth is not True:
+                if all(env[key] == value for key, value in values.items()):
+                    continue
+                if forks == _MOST_FORKS:
+                    engine.resolve(env, at)
+                    break
+                forks += 1
+                waiting.append((Environment(env), at + 1))
+            env.update(values)
+        yield env

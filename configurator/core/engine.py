@@ -119,7 +119,11 @@ class CompiledRule:
 class _CompiledResolution:
     resolution: Resolution
     applies: Evaluator
-    sets: tuple[tuple[str, str, Getter | None, FlagValue], ...]
+    sets: tuple[tuple[str, Getter | None, FlagValue], ...]
+
+    def values(self, env: Env) -> dict[str, object]:
+        """Return what it would set, by key; a value it copies is read before any is set."""
+        return {key: getter(env) if getter else constant for key, getter, constant in self.sets}
 
 
 class Engine:
@@ -171,22 +175,24 @@ class Engine:
             env[f"given.{dest}"] = True
         return env
 
-    def resolve(self, env: Environment) -> dict[str, str]:
-        """Apply the resolutions to *env* in place; return the slug that decided each dest.
+    def resolve(self, env: Environment, first: int = 0) -> dict[str, str]:
+        """Apply the resolutions from the *first* on to *env* in place; return the slug that decided each dest.
 
         Where it cannot be decided whether a resolution applies, what it would set becomes unknown, unless it
-        would set what is there already.
+        would set what is there already. For a placeholder of a model the server fills in nothing.
         """
         decided: dict[str, str] = {}
-        for compiled in self.resolutions:
+        if env["model.is_placeholder"] is True:
+            return decided
+        for compiled in self.resolutions[first:]:
             truth = compiled.applies(env)
             if truth is False:
                 continue
-            for dest, key, getter, constant in compiled.sets:
-                value = getter(env) if getter else constant
+            for key, value in compiled.values(env).items():
+                dest = key.removeprefix("resolved.")
                 if truth is True:
                     env[key] = value
-                    if dest is not key:
+                    if not key.startswith(STEP):
                         decided[dest] = compiled.resolution.slug
                 elif env[key] != value:
                     env[key] = truth
@@ -205,7 +211,7 @@ class Engine:
                 key = wanted.pop()
                 keys.add(key)
                 for compiled in self.resolutions:
-                    if any(sets[1] == key for sets in compiled.sets):
+                    if any(sets[0] == key for sets in compiled.sets):
                         wanted |= compiled.resolution.reads() - keys
             known = self._depends_on[rule.code] = frozenset(
                 key if space == "env" else name
@@ -324,7 +330,6 @@ def show(value: object) -> str:
 def _compile_resolution(resolution: Resolution) -> _CompiledResolution:
     sets = tuple(
         (
-            dest,
             dest if dest.startswith(STEP) else f"resolved.{dest}",
             value.get() if isinstance(value, Term) else None,
             None if isinstance(value, Term) else value,

@@ -128,15 +128,19 @@ class Derived(Term):
         key: Name, shown in messages.
         function: Pure function of the values of *of*, in order; not called while one of them is unknown.
         of: The terms it is computed from.
+        takes_unknown: Whether the function is called all the same, because it may not need the one that is unknown.
     """
 
     function: Callable[..., object]
     of: tuple[Term, ...]
+    takes_unknown: bool = False
 
     def get(self) -> Getter:
         """Return a function that computes the value from an environment."""
         function = self.function
         getters = tuple(term.get() for term in self.of)
+        if self.takes_unknown:
+            return lambda env: function(*(getter(env) for getter in getters))
 
         def compute(env: Env) -> object:
             values = []
@@ -203,6 +207,16 @@ class Compare(Expr):
 
             return two
         constant = self.right
+        if constant is None:
+            unset = self.operator == "is"
+
+            def empty(env: Env) -> Truth:
+                a = left(env)
+                if type(a) is Unknown:
+                    return not unset if a.has_value else a
+                return (a is None) is unset
+
+            return empty
 
         def one(env: Env) -> Truth:
             a = left(env)

@@ -12,6 +12,7 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
+from math import inf
 
 from configurator.core.availability import AUTO, Auto, Choice, change_to, choices, chosen
 from configurator.core.configuration import Change
@@ -21,6 +22,9 @@ from configurator.core.rule import Choose, Effect, Rule, Set, SetEnv, Unset
 
 _BUDGET = 6000
 """Configurations one search may evaluate before it gives up; far above what any recorded command needs."""
+
+_DEARER = 5.0
+"""Alternatives that cost so much more than the cheapest repair are none: nobody would take them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +107,8 @@ def _declared(engine: Engine, case: Case, rule: Rule) -> Iterator[Change]:
 def repairs(case: Case, limit: int = 4) -> tuple[Repair, ...]:
     """Return repairs of the whole command, cheapest first; none of them contains another.
 
-    Of repairs that change the same flags only the cheapest is returned: up to *limit* that keep DCP, then, last, the
-    cheapest that gives it up. Empty where nothing breaks, and where no change of flags helps.
+    Of repairs that change the same flags only the cheapest is returned: up to *limit* that cost about as little as the
+    cheapest, then, last, the cheapest that gives DCP up. Empty where nothing breaks, and where no change of flags helps.
     """
     engine = engine_for(case.release)
     found = list(_ranked(engine, case, _Goal(), limit))
@@ -124,7 +128,7 @@ def _runs_dcp(engine: Engine, case: Case) -> bool:
 
 def _ranked(engine: Engine, case: Case, goal: _Goal, limit: int) -> Iterator[Repair]:
     shapes: set[frozenset[str]] = set()
-    for change, cost in _search(engine, case, goal):
+    for change, cost in _search(engine, case, goal, _DEARER):
         shape = frozenset({*change.set, *change.unset, *change.env})
         if shape in shapes:
             continue
@@ -186,16 +190,18 @@ class _Goal:
     first_cost: float = 0.0
 
 
-def _search(engine: Engine, case: Case, goal: _Goal) -> Iterator[tuple[Change, float]]:
-    """Yield changes that reach *goal*, cheapest first, none containing an earlier one."""
+def _search(engine: Engine, case: Case, goal: _Goal, dearer: float = inf) -> Iterator[tuple[Change, float]]:
+    """Yield changes that reach *goal*, cheapest first, none containing an earlier one nor costing *dearer* more."""
     order = count()
     queue: list[tuple[float, int, Change]] = [(goal.first_cost, next(order), goal.first)]
     seen: set[frozenset[tuple[str, object]]] = set()
     accepted: list[frozenset[tuple[str, object]]] = []
     rank = {compiled.rule.code: (i, compiled) for i, compiled in enumerate(engine.breaking)}
-    evaluated = 0
+    evaluated, most = 0, inf
     while queue and evaluated < _BUDGET:
         cost, _, change = heapq.heappop(queue)
+        if cost > most:
+            return
         signature = _signature(change)
         if signature in seen or any(earlier <= signature for earlier in accepted):
             continue
@@ -207,6 +213,7 @@ def _search(engine: Engine, case: Case, goal: _Goal) -> Iterator[tuple[Change, f
             if not change:
                 return
             accepted.append(signature)
+            most = min(most, cost + dearer)
             yield change, cost
             continue
         _, first = min((rank[code] for code in codes), key=lambda pair: pair[0])

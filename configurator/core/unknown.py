@@ -11,21 +11,24 @@ if TYPE_CHECKING:
 class Unknown:
     """A value that could not be established; ``reason`` says why, in words for the user.
 
+    With ``has_value`` it is known that there is a value, only not which: a flag given as ``$N`` is not unset.
+
     Instances are falsy neither way: ``bool()`` raises, so that an unknown never passes for a yes or a no
     by accident. Test with :func:`is_unknown`.
     """
 
-    __slots__ = ("reason",)
+    __slots__ = ("has_value", "reason")
 
-    def __init__(self, reason: str = "not known") -> None:
+    def __init__(self, reason: str = "not known", *, has_value: bool = False) -> None:
         """Keep *reason*, a phrase that completes "cannot be decided here: ..."."""
         self.reason = reason
+        self.has_value = has_value
 
     def __repr__(self) -> str:
         return f"Unknown({self.reason!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Unknown) and other.reason == self.reason
+        return isinstance(other, Unknown) and (other.reason, other.has_value) == (self.reason, self.has_value)
 
     def __hash__(self) -> int:
         return hash((Unknown, self.reason))

@@ -73,6 +73,32 @@ def test_conflicts_reach_through_steps_given_flags_and_variables():
     assert conflict_of(case(made, size=8, copy=False)) == {"size", "copy", "env.SGLANG_X"}
 
 
+def test_both_cases_of_a_resolution_are_looked_at():
+    # Without the group's value the backend is slow or fast, and both are refused: the group makes no difference.
+    made = [
+        resolution("DCP201", flag.group.more_than(1), order=1, backend="fast"),
+        resolution("DCP202", resolved.backend.is_unset(), order=2, backend="slow"),
+        rule("DCP101", flag.copy.holds(), require=resolved.backend.equals("new")),
+    ]
+    assert conflict_of(case(made, copy=True, backend="slow")) == {"copy", "backend"}
+    assert conflict_of(case(made, copy=True), fixed={"backend"}) == {"copy"}
+
+
+def test_a_flag_is_given_some_value_or_filled_in_and_both_are_looked_at():
+    made = [
+        resolution("DCP202", resolved.backend.is_unset(), backend="slow"),
+        rule("DCP101", flag.copy.holds() & resolved.backend.is_set()),
+    ]
+    assert conflict_of(case(made, copy=True)) == {"copy"}
+
+
+def test_many_undecided_resolutions_are_still_judged_soundly():
+    undecided = [resolution(f"DCP{300 + i}", model.nobody_knows.holds(), order=i, group=i % 2 + 2) for i in range(40)]
+    refuses = rule("DCP101", flag.copy.holds() & flag.size.more_than(1), require=resolved.group.equals(1))
+    stays = resolution("DCP400", flag.switch.differs(True), order=99, group=2)
+    assert conflict_of(case([*undecided, stays, refuses], copy=True, size=2)) == {"copy", "size", "switch"}
+
+
 def test_what_only_the_shell_knows_is_in_no_conflict():
     either = rule("DCP101", flag.copy.holds() | flag.size.more_than(1))
     from configurator.core.unknown import Unknown

@@ -284,6 +284,24 @@ def test_derived_terms_nest():
     assert twice.equals(12).evaluate(env(U, 3)) is U
 
 
+def test_a_derived_term_may_do_without_what_is_unknown():
+    first = Derived("first", lambda a, b: b if a is None else a, (A, B), takes_unknown=True)
+    assert first.equals("x").evaluate(env("x", U)) is True
+    assert first.equals("x").evaluate(env(None, U)) is U
+    assert first.equals("x").evaluate(env(U, "x")) is U
+    assert first.reads() == {"model.a", "model.b"}
+
+
+SOME = Unknown("one or the other", has_value=True)
+
+
+def test_an_unknown_that_has_a_value_is_set_and_otherwise_unknown():
+    assert A.is_set().evaluate(env(SOME)) is True
+    assert A.is_unset().evaluate(env(SOME)) is False
+    for other in (A.equals(1), A.differs(1), A.is_in(None, 1), A.at_least(1), A.holds(), A.equals(B)):
+        assert other.evaluate(env(SOME, 1)) is SOME
+
+
 def test_a_derived_term_may_itself_find_that_it_is_unknown():
     shy = Derived("shy", lambda _: U, (A,))
     assert shy.equals(1).evaluate(env(1)) is U

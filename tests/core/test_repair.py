@@ -154,6 +154,16 @@ def test_no_more_than_the_limit_and_one_that_gives_up_dcp(limit):
     assert len(repairs(asked)) == 4
 
 
+def test_alternatives_that_cost_far_more_than_the_cheapest_are_not_offered():
+    dear = rule("DCP103", flag.size.equals(1) & flag.group.equals(2) & flag.switch.holds())
+    assert [r.cost for r in repairs(case([dear], group=2, switch=True))] == [1.0, 3.0, 4.0]
+    far = rule("DCP103", flag.size.equals(1) & flag.group.less_than(4) & flag.switch.differs(True))
+    two = rule("DCP104", flag.group.equals(2) & flag.copy.differs(True) & flag.backend.is_unset(), order=200)
+    # By the switch and a backend it would be 6 and more, by the size and a backend 2: the former is still near enough.
+    assert [r.cost for r in repairs(case([far, two], group=2))] == [2.0, 3.0, 3.0, 6.0]
+    assert all(r.cost <= 2.0 + 5.0 for r in repairs(case([far, two], group=2), limit=20))
+
+
 # --- repairs, exhaustively ------------------------------------------------------------------------------------------
 
 

@@ -30,6 +30,16 @@ def test_unknowns_are_equal_by_their_reason():
     assert len({Unknown("a"), Unknown("a"), Unknown("b")}) == 2
 
 
+def test_one_may_know_that_there_is_a_value():
+    assert not UNKNOWN.has_value
+    given = Unknown("$N is known to the shell only", has_value=True)
+    assert given.has_value
+    assert given != Unknown("$N is known to the shell only")
+    assert is_unknown(given)
+    with pytest.raises(TypeError):
+        bool(given)
+
+
 def test_it_shows_its_reason():
     assert repr(Unknown("no GPU")) == "Unknown('no GPU')"
     assert Unknown("no GPU").reason == "no GPU"
