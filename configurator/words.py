@@ -31,17 +31,15 @@ def verdict_sentence(workspace: Workspace) -> str:
         return "This is no SGLang launch command."
     if report.verdict == "ok":
         return f"No rule of SGLang {release} stands against this command."
-    first = report.findings[0]
     if report.verdict == "error":
-        what = f"SGLang {release} {_happens(first.rule)}"
-        return f"{what}: {_lowered(first.message)}"
+        first = next(f for f in report.findings if f.breaks)
+        return f"SGLang {release} {_happens(first.rule)}: {_lowered(first.message)}"
     if report.verdict == "unknown":
         undecided = next(f for f in report.findings if f.rule.effect.breaks)
         return f"It cannot be decided here whether SGLang {release} runs this: {undecided.reason}."
-    number = len(report.findings)
-    return (
-        f"SGLang {release} would run this; {number} thing{'s' if number > 1 else ''} to know: {_lowered(first.message)}"
-    )
+    certain = [f for f in report.findings if f.certain]
+    things = f"{len(certain)} thing{'s' if len(certain) > 1 else ''}"
+    return f"SGLang {release} would run this; {things} to know: {_lowered(certain[0].message)}"
 
 
 def verdict_detail(workspace: Workspace) -> str:
@@ -56,7 +54,8 @@ def verdict_detail(workspace: Workspace) -> str:
         if len(breaking) > 1
         else ""
     )
-    return known_from(report.findings[0].rule) + more
+    first = breaking or [f for f in report.findings if f.certain or f.rule.effect.breaks]
+    return known_from(first[0].rule) + more
 
 
 def known_from(rule: Rule) -> str:
@@ -100,7 +99,7 @@ def describe_change(change: Change, table: FlagTable) -> str:
 
 def _set(dest: str, value: object, table: FlagTable) -> str:
     flag = table.get(dest)
-    if flag is not None and value is True and flag.action in ("true", "boolean"):
+    if flag is not None and (value, flag.action) in ((True, "true"), (True, "boolean"), (False, "false")):
         return f"add {flag.primary}"
     if flag is not None and value is False and flag.action == "boolean":
         return f"use {flag.negative}"

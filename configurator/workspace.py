@@ -109,7 +109,7 @@ class Workspace:
         """The question to the engine."""
         facts = {**self.hardware.to_facts(), **self.model.facts}
         unread = {
-            dest: Unknown(f"{text} stands for a value that only the shell knows")
+            dest: Unknown(f"{text} stands for a value that only the shell knows", has_value=True)
             for dest, text in self.command.references.items()
             if not dest.startswith("env.")
         }
