@@ -18,6 +18,7 @@ from configurator.ui.findings import Findings
 from configurator.ui.legend import Legend
 from configurator.ui.option_group import OptionGroup
 from configurator.ui.other_flags import OtherFlags
+from configurator.ui.resolved import Resolved
 from configurator.ui.rules_view import RulesView
 from configurator.ui.store import Store
 from configurator.ui.style import Style
@@ -70,12 +71,14 @@ class Configurator(ipywidgets.Box):  # type: ignore[misc, unused-ignore]
         self._verdict = Verdict(store)
         self._command = CommandPanel(store)
         self._findings = Findings(store)
+        self._resolved = Resolved(store)
         self._others = OtherFlags(store)
         self._rules = RulesView(store)
         self._bench = BenchView(store, here)
         options = _box([_box([self._controls, self._others], "dc-scroll"), Legend(store)], "dc-pane dc-pane-options")
         result = _box(
-            [self._verdict, _box([self._command, _box([self._findings], "dc-scroll")], "dc-body")], "dc-pane dc-result"
+            [self._verdict, _box([self._command, _box([self._findings, self._resolved], "dc-scroll")], "dc-body")],
+            "dc-pane dc-result",
         )
         tabs = Tabs(store, {"bench": ("Benchmark", self._bench), "rules": ("Rules", self._rules)}, self._opened)
         super().__init__([Style(store), self._top, _box([options, result], "dc-work"), tabs])
@@ -103,6 +106,7 @@ class Configurator(ipywidgets.Box):  # type: ignore[misc, unused-ignore]
         self._verdict.refresh()
         self._command.refresh()
         self._findings.refresh()
+        self._resolved.refresh()
         self._top.refresh()
         self._others.refresh()
         with self.hold_trait_notifications():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -250,47 +248,3 @@ def _histogram(samples: Sequence[float], low: float, width: float) -> list[int]:
         if sample <= low + _BINS * width:
             bins[min(int((sample - low) / width), _BINS - 1)] += 1
     return bins
-
-
-# --- export -----------------------------------------------------------------------------------------------------------
-
-_COLUMNS = (
-    "backend", "replicate_q", "graph", "wrong", "checked", "max_rel_err_row", "n", "p50_us", "p90_us", "p99_us", "rel_iqr",
-)  # fmt: skip
-
-
-def as_csv(document: Mapping[str, Any]) -> str:
-    """Return the cases of a result as comma-separated values, times in microseconds."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    for row in (*document.get("reference", ()), *document["cases"]):
-        writer.writerow(["" if row[name] is None else row[name] for name in _COLUMNS])
-    return out.getvalue()
-
-
-def as_markdown(document: Mapping[str, Any]) -> str:
-    """Return the cases of a result as a Markdown table, with what it was measured on above it."""
-    problem, environment = document["problem"], document["environment"]
-    lines = [
-        f"{document['label']}: {document.get('banner') or 'measured on GPUs'}",
-        "",
-        (
-            f"{problem['model']} shapes, tp_size {problem['tp_size']}, dcp_size {problem['dcp_size']}, "
-            f"batch {problem['batch_size']}, context {problem['context_length']}, {problem['dtype']}; "
-            f"{_where(environment)}. Times in microseconds per layer and decode step."
-        ),
-        "",
-        "| " + " | ".join(_COLUMNS) + " |",
-        "|" + " --- |" * len(_COLUMNS),
-    ]
-    lines.extend(
-        "| " + " | ".join("" if row[c] is None else _cell(row[c]) for c in _COLUMNS) + " |"
-        for row in (*document.get("reference", ()), *document["cases"])
-    )
-    sentence = document.get("verdict", {}).get("sentence", "")
-    return "\n".join([*lines, "", sentence, ""] if sentence else [*lines, ""])
-
-
-def _cell(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

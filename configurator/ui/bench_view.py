@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import Any
 
-from configurator.bench import runner
+from configurator.bench import runner, tables
 from configurator.bench.problem import Problem
 from configurator.core.errors import InputError
 from configurator.hardware import HardwareSnapshot
@@ -119,8 +119,8 @@ class BenchView(View):
             return
         write = {
             "json": lambda: json.dumps(document, indent=1) + "\n",
-            "csv": lambda: bench_state.as_csv(document),
-            "md": lambda: bench_state.as_markdown(document),
+            "csv": lambda: tables.as_csv(document),
+            "md": lambda: tables.as_markdown(document),
         }.get(str(content.get("format")))
         if write is not None:
             self.send({"file": f"dcp-benchmark.{content['format']}", "text": write()})

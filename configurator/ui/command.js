@@ -102,6 +102,7 @@ function render({ model, el, signal }) {
   function drawRepairs(repairs, repair) {
     const verdict = (model.get("repairs") || {}).verdict;
     bar.hidden = verdict !== "error";
+    region.classList.toggle("tall", bar.hidden);
     if (bar.hidden) {
       open = false;
       return;

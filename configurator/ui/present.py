@@ -271,6 +271,25 @@ def finding(workspace: Workspace, item: Finding) -> Json:
     }
 
 
+def resolved(workspace: Workspace) -> Json:
+    """Return what the server fills in or rewrites, with the reason, by flag."""
+    release, report, table = workspace.release, workspace.report, workspace.table
+    reasons = {item.slug: item for item in release.resolutions.values()}
+    items = []
+    for dest, slug in report.decided_by.items():
+        value, reason = report.resolved.get(dest), reasons[slug]
+        items.append(
+            {
+                "name": table[dest].primary if dest in table else dest.replace("_", " "),
+                "value": show(value),
+                "given": show(workspace.configuration.flags[dest]) if dest in workspace.configuration.flags else "",
+                "because": reason.because,
+                "code": reason.code,
+            }
+        )
+    return {"items": sorted(items, key=lambda item: item["name"].lstrip("-")), "release": release.version}
+
+
 # --- rules ------------------------------------------------------------------------------------------------------------
 
 

@@ -1,11 +1,8 @@
 """A benchmark's events as the page draws them."""
 
-import csv
-import io
-
 import pytest
 
-from configurator.ui.bench_state import RunState, as_csv, as_markdown, drawn
+from configurator.ui.bench_state import RunState, drawn
 
 STARTED = {
     "event": "started",
@@ -81,19 +78,3 @@ def test_the_distribution_counts_every_sample_up_to_its_end():
     found = drawn(after(STARTED, case(samples=samples), done))["distribution"]["rows"][0]
     assert sum(found["bins"]) + found["beyond"] == len(samples)
     assert found["beyond"] == 2  # the axis ends at the 99th percentile
-
-
-def test_exports_hold_every_case_and_what_they_were_measured_on():
-    row = {
-        "backend": "a2a", "replicate_q": False, "graph": False, "wrong": 0, "checked": 10, "max_rel_err_row": 0.01,
-        "n": 10, "p50_us": 12.5, "p90_us": None, "p99_us": None, "rel_iqr": 0.1,
-    }  # fmt: skip
-    document = {
-        "label": "functional", "banner": "Gloo over loopback, not a prediction of GPUs", "cases": [row], "reference": [],
-        "environment": STARTED["environment"], "verdict": {"sentence": "A sentence."},
-        "problem": {"model": "m", "tp_size": 2, "dcp_size": 2, "batch_size": 4, "context_length": 64, "dtype": "bf16"},
-    }  # fmt: skip
-    read = list(csv.DictReader(io.StringIO(as_csv(document))))
-    assert read == [{k: "" if v is None else str(v) for k, v in row.items()}]
-    text = as_markdown(document)
-    assert all(part in text for part in ("not a prediction of GPUs", "| a2a |", "A sentence."))

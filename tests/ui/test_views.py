@@ -179,6 +179,15 @@ def test_rules_are_sent_when_they_are_looked_at(app):
     assert set(app._rules.states) <= codes
 
 
+def test_what_the_server_fills_in_is_told_with_its_reason(app):
+    send(app._top, do="release", value="0.5.23")
+    send(app._command, do="apply", text=app._command.repairs["repairs"][0]["text"])
+    items = {item["name"]: item for item in app._resolved.data["items"]}
+    assert set(app.report.decided_by) >= {"cuda_graph_prefill_backend"}
+    assert len(items) == len(app.report.decided_by)
+    assert all(item["because"] and item["code"] for item in items.values())
+
+
 def test_the_probe_runs_beside_the_page(app):
     async def story():
         send(app._top, do="probe")
