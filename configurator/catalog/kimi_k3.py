@@ -5,8 +5,8 @@ from __future__ import annotations
 from configurator.catalog import order
 from configurator.catalog.declare import fills, later, refuses, wheel
 from configurator.catalog.families import KIMI_K3
-from configurator.catalog.terms import DCP_ON, DECODE_BACKEND, MNNVL, PREFILL_BACKEND, SM100
-from configurator.core.expr import Derived, Expr, Given, environment, flag, resolved, software, step
+from configurator.catalog.terms import DCP_ON, DECODE_BACKEND, PREFILL_BACKEND, SM100
+from configurator.core.expr import Derived, Expr, Given, environment, flag, hardware, resolved, software, step
 from configurator.core.rule import Effect, Example, Resolution, Rule, Set, SetEnv, Stage, Unset
 
 _PATH = "arg_groups/model_overrides/kimi_k3.py"
@@ -55,7 +55,7 @@ REMEMBER = fills(
 )
 SYMM_MEM_OFF = _set(
     "MDL831",
-    "k3-symm-mem-off",
+    "k3-symm-mem-taken-back",
     0,
     _HERE & flag.enable_symm_mem.holds(),
     "Its decode graphs are wrong with symmetric memory under DCP.",
@@ -129,25 +129,16 @@ REPLICATE = _set(
     "Kimi-K3 DCP enables replicated Q projection by default.",
     dcp_replicate_q_proj=True,
 )
-COMM_FI_A2A = _set(
+_BY_NAME = Derived("backend by the GPU's fabric", lambda fabric: "fi_a2a" if fabric else "a2a", (hardware.mnnvl,))
+COMM_FORCED = _set(
     "MDL838",
-    "k3-comm-forced-fabric",
-    7,
-    _HERE & MNNVL,
-    "Up to 0.5.19 it takes fi_a2a on GB200 and GB300, whatever was asked for.",
-    116,
-    "Kimi-K3 DCP selects communication backend on ",
-    dcp_comm_backend="fi_a2a",
-)
-COMM_A2A = _set(
-    "MDL839",
     "k3-comm-forced",
     7,
-    _HERE & ~MNNVL,
-    "Up to 0.5.19 it takes a2a off GB200 and GB300, whatever was asked for.",
+    _HERE,
+    "Up to 0.5.19 it takes fi_a2a on GB200 and GB300 and a2a elsewhere, whatever was asked for.",
     116,
     "Kimi-K3 DCP selects communication backend on ",
-    dcp_comm_backend="a2a",
+    dcp_comm_backend=_BY_NAME,
 )
 _ALONE: Expr = KIMI_K3 & ~DCP_ON & SM100
 TRTLLM_ALONE = _set(
@@ -187,7 +178,7 @@ COMM_REWRITTEN = later(
 )
 SYMM_MEM_REWRITTEN = later(
     "MDL842",
-    "k3-symm-mem-rewritten",
+    "k3-symm-mem-off",
     209,
     effect=Effect.REWRITES,
     stage=Stage.MODEL_ARGS,

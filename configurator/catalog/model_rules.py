@@ -15,8 +15,8 @@ from configurator.catalog.families import (
     MLA_WITHOUT_HOOK,
 )
 from configurator.catalog.terms import CPU, CUDA, DCP_ON, DECODE_BACKEND, DSA, GQA, LATENT, NPU
-from configurator.core.expr import Expr, flag, model, resolved
-from configurator.core.rule import Choose, Effect, Example, Fix, Rule, Set, Stage, Unset
+from configurator.core.expr import Derived, Expr, flag, model, resolved
+from configurator.core.rule import Basis, Choose, Effect, Example, Fix, Rule, Set, Source, Stage, Unset
 
 _OFF: Fix = Set("dcp_size", 1)
 _HYV4_MODEL = {"architectures": ["HYV4ForCausalLM"], "model_type": "hy_v4"}
@@ -216,12 +216,14 @@ FUSED_WRITE = later(
     "MDL893",
     "fused-kv-write-cuda-dcp",
     155,
-    effect=Effect.CORRUPTS,
+    # Nobody reported it, and nobody showed it to work: the sources were read, not run.
+    effect=Effect.UNVERIFIED,
     when=FUSED_KV_WRITE & GQA & CUDA & DCP_ON & DECODE_BACKEND.equals("triton"),
     require=~resolved.kv_cache_dtype.is_in("auto", "bfloat16", "bf16"),
     says="{model.architecture} writes its KV cache inside the rotary kernel, with --dcp-size {asked.dcp_size} on triton.",
-    because="On CUDA that write does not know which tokens a rank owns: it goes to slots of the whole group in a pool "
-    "of one rank, and the masked write after it is left out. Read in the source; no report of it is known.",
+    because="As the source reads, that write on CUDA does not know which tokens a rank owns: it goes to slots of the "
+    "whole group in a pool of one rank, and the masked write after it is left out. Output would be wrong. Compare it "
+    "with --dcp-size 1 before you trust it.",
     fixes=(Set("kv_cache_dtype", "fp8_e4m3"), _OFF),
     source=read_in("models/utils.py", "enable_fused_set_kv_buffer", 302),
     signature=None,
@@ -230,6 +232,52 @@ FUSED_WRITE = later(
         argv="--tp-size 16 --nnodes 2 --dcp-size 4 --attention-backend triton --kv-cache-dtype fp8_e4m3",
         model="qwen3-235b-a22b",
     ),
+)
+_GROUP_PAGE = Derived(
+    "tokens of a group's page",
+    lambda size, ranks: max(size or 1, 1) * max(ranks, 1),
+    (resolved.page_size, flag.dcp_size),
+)
+
+
+def _hybrid_state(code: str, grid: int, release: str, because: str) -> Rule:
+    def fits(page: int) -> bool:
+        return grid % page == 0
+
+    return later(
+        code,
+        "hybrid-prefix-state-dcp",
+        156,
+        effect=Effect.CORRUPTS,
+        when=model.has_linear_attention.holds() & LATENT & DCP_ON & ~resolved.disable_radix_cache.holds(),
+        require=Derived(f"page of the group on a grid of {grid} tokens", fits, (_GROUP_PAGE,)).holds(),
+        says="A page of the DCP group holds {page} tokens, and the model's recurrent state is kept every {grid} tokens.",
+        values={"page": _GROUP_PAGE, "grid": Derived("grid", lambda _page: grid, (_GROUP_PAGE,))},
+        because=f"{because} A request that reuses a prefix then counts some tokens twice, without a word.",
+        fixes=(Set("page_size", 1), Set("disable_radix_cache", value=True), Choose("dcp_size")),
+        source=Source(
+            path="sglang/srt/mem_cache/mamba_radix_cache.py",
+            symbol="match_prefix",
+            release=release,
+            url="https://github.com/sgl-project/sglang/pull/34808",
+            basis=Basis.REPORTED,
+        ),
+        signature=None,
+        bad=Example(
+            argv="--tp-size 8 --dcp-size 8 --page-size 64 --attention-backend flashinfer", model="kimi-linear-48b"
+        ),
+        good=Example(argv="--tp-size 8 --dcp-size 8 --attention-backend flashinfer", model="kimi-linear-48b"),
+    )
+
+
+HYBRID_STATE_17 = _hybrid_state(
+    "MDL895", 64, "0.5.17", "In 0.5.17 prefixes end at pages of the group, states at a grid of 64 tokens."
+)
+HYBRID_STATE_18 = _hybrid_state(
+    "MDL896",
+    256,
+    "0.5.18",
+    "In 0.5.18 states of prefill are aligned with the group's pages, those of decode are kept every 256 tokens.",
 )
 _WINDOWS: Expr = (
     model.has_attention_sinks.equals(False) & model.is_hybrid_swa.equals(False) & model.sliding_window.is_unset()

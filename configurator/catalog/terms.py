@@ -47,12 +47,18 @@ def _first(decode: object, base: object) -> object:
 
 
 DECODE_BACKEND = Derived(
-    "decode attention backend", _first, (resolved.decode_attention_backend, resolved.attention_backend), takes_unknown=True
+    "decode attention backend",
+    _first,
+    (resolved.decode_attention_backend, resolved.attention_backend),
+    takes_unknown=True,
 )
 """The backend that serves decode: its own flag where given, else the common one."""
 
 PREFILL_BACKEND = Derived(
-    "prefill attention backend", _first, (resolved.prefill_attention_backend, resolved.attention_backend), takes_unknown=True
+    "prefill attention backend",
+    _first,
+    (resolved.prefill_attention_backend, resolved.attention_backend),
+    takes_unknown=True,
 )
 """The backend that serves prefill: its own flag where given, else the common one."""
 

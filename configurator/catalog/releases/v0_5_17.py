@@ -85,6 +85,7 @@ RELEASE = v0_5_16.RELEASE.derive(
         speculative.TRTLLM_MLA_SPEC,
         speculative.FLASHINFER_SPEC,
         model_rules.WITHOUT_HOOK,
+        model_rules.HYBRID_STATE_17,
         quiet.SKIP_QUANT_17,
         quiet.REPLICATE_NOT_MLA,
         quiet.LORA_17,
@@ -104,7 +105,6 @@ RELEASE = v0_5_16.RELEASE.derive(
         *kimi_k3.RESOLUTIONS,
         kimi_k3.BACKEND_TOKENSPEED,
         kimi_k3.REPLICATE_STATIC,
-        kimi_k3.COMM_FI_A2A,
-        kimi_k3.COMM_A2A,
+        kimi_k3.COMM_FORCED,
     ),
 )

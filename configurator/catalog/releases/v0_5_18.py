@@ -1,6 +1,6 @@
 """SGLang 0.5.18: prefill of MLA models is captured; HiCache goes with DSPARK; decode servers keep a host pool."""
 
-from configurator.catalog import graphs, hicache, kimi_k3, pages, parallel, quiet, unified
+from configurator.catalog import graphs, hicache, kimi_k3, model_rules, pages, parallel, quiet, unified
 from configurator.catalog.flag_table import flag_table
 from configurator.catalog.flags import modelled_in
 from configurator.catalog.releases import v0_5_17
@@ -13,7 +13,19 @@ RELEASE = v0_5_17.RELEASE.derive(
     evidence="wheel sglang==0.5.18, srt/server_args.py",
     modelled=modelled_in(_TABLE),
     software={"software.flashinfer": "0.6.17", "software.sglang_kernel": "0.4.6.post1"},
-    retire=("HWR462", "HWR469", "HWR474", "KVC512", "KVC508", "KVC570", "DCP112", "ATT315", "HWR484", "HWR485"),
+    retire=(
+        "HWR462",
+        "HWR469",
+        "HWR474",
+        "KVC512",
+        "KVC508",
+        "KVC570",
+        "DCP112",
+        "ATT315",
+        "HWR484",
+        "HWR485",
+        "MDL895",
+    ),
     add_rules=(
         hicache.DSPARK_ONLY,
         hicache.HOST_POOL_DECODE,
@@ -24,6 +36,7 @@ RELEASE = v0_5_17.RELEASE.derive(
         parallel.KV_LAYOUT,
         kimi_k3.CUTEDSL_FLASHINFER,
         quiet.FAST_LOAD,
+        model_rules.HYBRID_STATE_18,
     ),
     add_resolutions=(graphs.MULTIMODAL_18, pages.KV_EVENT_BLOCK),
 )

@@ -37,7 +37,6 @@ RELEASE = v0_5_19.RELEASE.derive(
         "PDD603",
         "MDL836",
         "MDL838",
-        "MDL839",
         "MDL862",
         "MDL863",
         "MDL882",
