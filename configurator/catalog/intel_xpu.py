@@ -154,7 +154,19 @@ Q_GROUP = _refuses(
     "intel_xpu's decode kernel is built for groups of up to 16.",
     90,
     "gives the intel_xpu decode kernel a GQA group of",
-    Example(argv=f"{_ARGV} --dcp-size 8", hardware=_HW, model=_QWEN),
+    Example(
+        argv=f"{_ARGV} --dcp-size 8",
+        hardware=_HW,
+        model={
+            "architectures": ["LlamaForCausalLM"],
+            "model_type": "llama",
+            "hidden_size": 6144,
+            "num_hidden_layers": 40,
+            "num_attention_heads": 48,
+            "num_key_value_heads": 1,
+            "head_dim": 128,
+        },
+    ),
     (Choose("dcp_size"), Choose("tp_size")),
     group=_Q_GROUP,
 )

@@ -1,6 +1,14 @@
 """SGLang 0.5.21: decode servers may reuse and offload prefixes under DCP; roles that switch may not."""
 
-from configurator.catalog import attention_defaults, attention_limits, disaggregation, hicache, model_rules, unified
+from configurator.catalog import (
+    attention_defaults,
+    attention_limits,
+    disaggregation,
+    hicache,
+    kv_types,
+    model_rules,
+    unified,
+)
 from configurator.catalog.flag_table import flag_table
 from configurator.catalog.flags import modelled_in
 from configurator.catalog.releases import v0_5_20
@@ -12,12 +20,14 @@ RELEASE = v0_5_20.RELEASE.derive(
     table=_TABLE,
     evidence="wheel sglang==0.5.21, srt/arg_groups/parallel_hook.py and overrides.py",
     modelled=modelled_in(_TABLE),
-    retire=("ATT317", "PDD606", "PDD607", "PDD610", "KVC572"),
+    retire=("ATT317", "PDD606", "PDD607", "PDD610", "KVC572", "KVC583", "KVC585"),
     add_rules=(
         attention_limits.TRTLLM_MLA_KV,
         disaggregation.RADIX_SPEC_21,
         disaggregation.ROLE_SWITCH,
         *hicache.LMCACHE_RULES,
+        kv_types.FP4,
+        kv_types.MLA_FP4,
         model_rules.IQUEST_FA3,
         model_rules.IQUEST_NO_CP,
         model_rules.IQUEST_PLAIN,
