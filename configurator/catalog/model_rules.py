@@ -169,6 +169,48 @@ EXTRA_BUFFER_CPU = refuses(
     good=Example(argv="--tp-size 1 --disable-radix-cache", hardware="cpu", model="kimi-linear-48b"),
 )
 
+_FIRST_RELEASE = {
+    16: ("GlmImageForConditionalGeneration", "MellumForCausalLM", "MiniMaxM3SparseForConditionalGeneration"),
+    17: ("KimiK3ForConditionalGeneration", "KimiK3LinearForCausalLM"),
+    18: ("InternS2MobiusForConditionalGeneration", "MuseGlimmerForConditionalGeneration"),
+    19: ("BailingMoeV3ForCausalLM",),
+    20: (
+        "Cosmos3EdgeForConditionalGeneration",
+        "Glm5NextForConditionalGeneration",
+        "HYV4ForCausalLM",
+        "Qwen4ExpForConditionalGeneration",
+    ),
+    21: (
+        "BailingMoeV3VLForConditionalGeneration",
+        "DiffusionGemmaForBlockDiffusion",
+        "GigaChat35ForCausalLM",
+        "IQuestQ1ForCausalLM",
+    ),
+    23: ("MuseSparkForConditionalGeneration",),
+}
+"""Architectures that came with a release after 0.5.15, by the last part of its number: its model classes were listed."""
+
+
+def _newer(number: int, release: int) -> Rule:
+    names = tuple(name for first, some in _FIRST_RELEASE.items() if first > release for name in some)
+    return later(
+        f"MDL{number}",
+        "model-newer-than-release",
+        60,
+        stage=Stage.INIT,
+        when=model.architecture.is_in(*names),
+        says="{model.architecture} is given to a release that does not know it.",
+        because="The class came with a later release. Argument handling does not look; loading the model raises.",
+        source=read_in("models/registry.py", "_raise_for_unsupported", 64, f"0.5.{release}"),
+        signature="are not supported for now",
+        bad=Example(argv="--tp-size 8", model={"architectures": [names[-1]], "model_type": "newer"}),
+        good=Example(argv="--tp-size 8", model="llama-3.1-70b"),
+    )
+
+
+NEWER = {release: _newer(813 + i, release) for i, release in enumerate((15, 16, 17, 18, 19, 20, 21))}
+"""By the last part of the first release that they hold for; the one of 21 holds for 22 too."""
+
 # --- later than argument handling -----------------------------------------------------------------------------------
 
 
