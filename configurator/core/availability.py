@@ -10,7 +10,6 @@ from configurator.core.configuration import Change, Configuration
 from configurator.core.conflict import unavoidable
 from configurator.core.engine import Case, Engine, Finding, engine_for, show
 from configurator.core.flag import FlagValue
-from configurator.core.rule import Effect
 from configurator.core.unknown import is_unknown
 
 State = Literal["open", "blocked", "undecided"]
@@ -125,7 +124,8 @@ def _availability(engine: Engine, case: Case, dest: str, choice: Choice, *, is_c
     configuration = case.configuration if is_chosen else with_choice(engine, dest, choice, case.configuration)
     unread = {d: u for d, u in case.unread.items() if d != dest}
     at = Case(case.release, configuration, case.facts, unread)
-    env, _ = engine.environment(configuration, case.facts, unread)
+    env = engine.start(configuration, case.facts, unread)
+    engine.resolve(env, engine.slice(engine.option_keys[dest]).resolutions)
     blocking: list[Finding] = []
     stuck = False
     undecided = ""
@@ -137,7 +137,7 @@ def _availability(engine: Engine, case: Case, dest: str, choice: Choice, *, is_c
         elif is_unknown(truth) and not undecided:
             undecided = truth.reason
     becomes = env[f"resolved.{dest}"] if isinstance(choice, Auto) else None
-    slows = any(c.rule.effect is Effect.SLOWS and dest in c.flags and c.violated(env) is True for c in engine.rules)
+    slows = any(c.violated(env) is True for c in engine.slowing_by_flag[dest])
     label = label_of(engine, dest, choice)
     if blocking:
         codes = tuple(f.rule.code for f in blocking)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
-from configurator.core.engine import Case, CompiledRule, Engine, Environment
+from configurator.core.engine import Case, CompiledResolution, CompiledRule, Engine, Environment
 from configurator.core.unknown import Unknown
 
 _FREE = Unknown("any other choice")
 _SOME = Unknown("any other value", has_value=True)
 _MOST_UNSET = 4
 """Of so many open flags without a default it is told apart whether they are given; each one doubles the cases."""
+_MOST_REMEMBERED = 20_000
 _MOST_FORKS = 32
 """Beyond these, what cannot be decided is unknown, which is as sound and says less."""
 
@@ -47,8 +48,21 @@ def conflict(engine: Engine, case: Case, violated: CompiledRule, fixed: frozense
 
 
 def unavoidable(engine: Engine, case: Case, violated: CompiledRule, fixed: frozenset[str]) -> bool:
-    """Tell whether a rule that *case* violates stays violated whatever is chosen apart from *fixed*."""
-    return _holds(engine, case, violated, engine.depends_on(violated.rule) - fixed)
+    """Tell whether a rule that *case* violates stays violated whatever is chosen apart from *fixed*.
+
+    The answer depends on the fixed choices and on the facts the rule depends on, and is remembered for them.
+    """
+    names = engine.depends_on(violated.rule)
+    facts = tuple(repr(case.facts.get(key)) for key in engine.slice(violated.reads).facts)
+    choices = tuple((name, repr(case.configuration.flags.get(name, _FREE))) for name in sorted(fixed))
+    unread = tuple(name for name in sorted(fixed) if name in case.unread)
+    key = (violated.rule.code, choices, unread, facts)
+    known = engine.unavoidable.get(key)
+    if known is None:
+        if len(engine.unavoidable) >= _MOST_REMEMBERED:
+            engine.unavoidable.clear()
+        known = engine.unavoidable[key] = _holds(engine, case, violated, names - fixed)
+    return known
 
 
 def _holds(engine: Engine, case: Case, violated: CompiledRule, open_: Iterable[str]) -> bool:
@@ -61,10 +75,11 @@ def _holds(engine: Engine, case: Case, violated: CompiledRule, open_: Iterable[s
         if engine.defaults[f"asked.{name}"] is None and len(unset) < _MOST_UNSET:
             unset.append(name)
         env[f"asked.{name}"] = env[f"resolved.{name}"] = env[f"given.{name}"] = _FREE
+    resolutions = engine.slice(violated.reads).resolutions
     return all(
         violated.violated(outcome) is True
         for given in product((True, False), repeat=len(unset))
-        for outcome in _outcomes(engine, _with_given(env, dict(zip(unset, given, strict=True))))
+        for outcome in _outcomes(engine, resolutions, _with_given(env, dict(zip(unset, given, strict=True))))
     )
 
 
@@ -77,13 +92,13 @@ def _with_given(env: Environment, given: Mapping[str, bool]) -> Environment:
     return told
 
 
-def _outcomes(engine: Engine, env: Environment) -> Iterator[Environment]:
-    """Yield what the server may make of *env*: both cases where it cannot be decided whether a resolution applies."""
+def _outcomes(engine: Engine, resolutions: Sequence[CompiledResolution], env: Environment) -> Iterator[Environment]:
+    """Yield what *resolutions* may make of *env*: both cases where it cannot be decided whether one applies."""
     waiting, forks = [(env, 0)], 0
     while waiting:
         env, first = waiting.pop()
-        for at in range(first, len(engine.resolutions)):
-            compiled = engine.resolutions[at]
+        for at in range(first, len(resolutions)):
+            compiled = resolutions[at]
             truth = compiled.applies(env)
             if truth is False:
                 continue
@@ -92,7 +107,7 @@ def _outcomes(engine: Engine, env: Environment) -> Iterator[Environment]:
                 if all(env[key] == value for key, value in values.items()):
                     continue
                 if forks == _MOST_FORKS:
-                    engine.resolve(env, at)
+                    engine.resolve(env, resolutions[at:])
                     break
                 forks += 1
                 waiting.append((Environment(env), at + 1))

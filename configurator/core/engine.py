@@ -8,7 +8,7 @@ never changes what is found, only how it is sorted.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
@@ -17,7 +17,7 @@ from configurator.core.configuration import Configuration
 from configurator.core.expr import Env, Evaluator, Getter, Term, Truth
 from configurator.core.flag import FlagValue
 from configurator.core.release import Release
-from configurator.core.rule import Resolution, Rule, SetEnv, Stage
+from configurator.core.rule import Effect, Resolution, Rule, SetEnv, Stage
 from configurator.core.unknown import Unknown, is_unknown
 
 Verdict = Literal["ok", "warn", "error", "unknown"]
@@ -105,9 +105,16 @@ class Environment(dict[str, object]):
 
 @dataclass(frozen=True, slots=True)
 class CompiledRule:
-    """A rule as functions of an environment: whether it is violated, and what it says then."""
+    """A rule as functions of an environment: whether it is violated, and what it says then.
+
+    Attributes:
+        reads: Keys that decide whether it is violated.
+        shows: Keys that its message shows.
+    """
 
     rule: Rule
+    reads: frozenset[str]
+    shows: frozenset[str]
     concerns: Evaluator
     violated: Evaluator
     flags: frozenset[str]
@@ -116,7 +123,9 @@ class CompiledRule:
 
 
 @dataclass(frozen=True, slots=True)
-class _CompiledResolution:
+class CompiledResolution:
+    """A resolution as functions of an environment."""
+
     resolution: Resolution
     applies: Evaluator
     sets: tuple[tuple[str, Getter | None, FlagValue], ...]
@@ -124,6 +133,19 @@ class _CompiledResolution:
     def values(self, env: Env) -> dict[str, object]:
         """Return what it would set, by key; a value it copies is read before any is set."""
         return {key: getter(env) if getter else constant for key, getter, constant in self.sets}
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The part of a release that decides on some keys: nothing outside it can change them.
+
+    Attributes:
+        resolutions: In the release's order.
+        facts: ``model.*``, ``hardware.*`` and ``software.*`` keys that are read.
+    """
+
+    resolutions: tuple[CompiledResolution, ...]
+    facts: tuple[str, ...]
 
 
 class Engine:
@@ -143,10 +165,17 @@ class Engine:
         self.rules = tuple(sorted((_compile_rule(rule) for rule in release.rules.values()), key=lambda c: c.sort_key))
         self.breaking = tuple(c for c in self.rules if c.rule.effect.breaks)
         self.breaking_by_flag = {dest: tuple(c for c in self.breaking if dest in c.flags) for dest in release.modelled}
+        slowing = [c for c in self.rules if c.rule.effect is Effect.SLOWS]
+        self.slowing_by_flag = {dest: tuple(c for c in slowing if dest in c.flags) for dest in release.modelled}
         self.variables = tuple(
             dict.fromkeys(fix for rule in release.rules.values() for fix in rule.fixes if isinstance(fix, SetEnv))
         )
         self._depends_on: dict[str, frozenset[str]] = {}
+        self._slices: dict[frozenset[str], Slice] = {}
+        self.unavoidable: dict[Hashable, bool] = {}
+        """Answers of :func:`configurator.core.conflict.unavoidable`, which depend on nothing but their key."""
+        self.option_keys = {dest: self._option_keys(dest) for dest in release.modelled}
+        """What must be known to tell the state of a flag's options: what its rules read and show, and its own value."""
         self.resolutions = tuple(
             _compile_resolution(r) for r in sorted(release.resolutions.values(), key=lambda r: (r.order, r.code))
         )
@@ -175,8 +204,28 @@ class Engine:
             env[f"given.{dest}"] = True
         return env
 
-    def resolve(self, env: Environment, first: int = 0) -> dict[str, str]:
-        """Apply the resolutions from the *first* on to *env* in place; return the slug that decided each dest.
+    def _option_keys(self, dest: str) -> frozenset[str]:
+        about = (*self.breaking_by_flag[dest], *self.slowing_by_flag[dest])
+        return frozenset({f"resolved.{dest}"}).union(*(c.reads | c.shows for c in about))
+
+    def slice(self, keys: frozenset[str]) -> Slice:
+        """Return what decides on *keys*.
+
+        Going backwards, a resolution belongs to it when it sets a wanted key; what it reads is then wanted too.
+        """
+        found = self._slices.get(keys)
+        if found is None:
+            wanted, kept = set(keys), []
+            for compiled in reversed(self.resolutions):
+                if any(key in wanted for key, _, _ in compiled.sets):
+                    kept.append(compiled)
+                    wanted |= compiled.resolution.reads()
+            facts = sorted(key for key in wanted if key.startswith(("model.", "hardware.", "software.")))
+            found = self._slices[keys] = Slice(tuple(reversed(kept)), tuple(facts))
+        return found
+
+    def resolve(self, env: Environment, resolutions: Iterable[CompiledResolution] | None = None) -> dict[str, str]:
+        """Apply all resolutions, or these, to *env* in place; return the slug that decided each dest.
 
         Where it cannot be decided whether a resolution applies, what it would set becomes unknown, unless it
         would set what is there already. For a placeholder of a model the server fills in nothing.
@@ -184,7 +233,7 @@ class Engine:
         decided: dict[str, str] = {}
         if env["model.is_placeholder"] is True:
             return decided
-        for compiled in self.resolutions[first:]:
+        for compiled in self.resolutions if resolutions is None else resolutions:
             truth = compiled.applies(env)
             if truth is False:
                 continue
@@ -262,10 +311,13 @@ class Engine:
             case: Gives the facts.
             about: Only rules about one of these flags; ``None`` for all.
         """
-        env, _ = self.environment(configuration, case.facts, case.unread)
+        env = self.start(configuration, case.facts, case.unread)
         rules: Iterable[CompiledRule] = self.breaking
-        if about is not None:
+        if about is None:
+            self.resolve(env)
+        else:
             rules = {id(c): c for dest in about for c in self.breaking_by_flag.get(dest, ())}.values()
+            self.resolve(env, self.slice(frozenset[str]().union(*(c.reads for c in rules))).resolutions)
         return frozenset(c.rule.code for c in rules if c.violated(env) is True)
 
 
@@ -300,12 +352,22 @@ def _compile_rule(rule: Rule) -> CompiledRule:
     early = rule.stage in (Stage.SERVER_ARGS, Stage.MODEL_ARGS)
     # The model's own argument handling runs in the middle of the server's, so both stages share one order.
     key = (rule.effect.rank, 1 if early else _STAGES[rule.stage], rule.order, rule.code)
-    return CompiledRule(rule, when, skipped if early else violated, rule.flags(), key, _compile_message(rule))
-
-
-def _compile_message(rule: Rule) -> Callable[[Env], str]:
     parts = _PLACE.split(rule.says)
-    getters = [rule.values[part].get() if part in rule.values else Term(part).get() for part in parts[1::2]]
+    shown = [rule.values[part] if part in rule.values else Term(part) for part in parts[1::2]]
+    return CompiledRule(
+        rule,
+        rule.reads() | {"model.is_placeholder"},
+        frozenset[str]().union(*(term.reads() for term in shown)),
+        when,
+        skipped if early else violated,
+        rule.flags(),
+        key,
+        _compile_message(parts, shown),
+    )
+
+
+def _compile_message(parts: Sequence[str], terms: Sequence[Term]) -> Callable[[Env], str]:
+    getters = [term.get() for term in terms]
 
     def message(env: Env) -> str:
         shown = [show(getter(env)) for getter in getters]
@@ -327,7 +389,7 @@ def show(value: object) -> str:
     return str(value)
 
 
-def _compile_resolution(resolution: Resolution) -> _CompiledResolution:
+def _compile_resolution(resolution: Resolution) -> CompiledResolution:
     sets = tuple(
         (
             dest if dest.startswith(STEP) else f"resolved.{dest}",
@@ -336,4 +398,4 @@ def _compile_resolution(resolution: Resolution) -> _CompiledResolution:
         )
         for dest, value in resolution.sets.items()
     )
-    return _CompiledResolution(resolution, resolution.when.compile(), sets)
+    return CompiledResolution(resolution, resolution.when.compile(), sets)

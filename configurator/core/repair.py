@@ -9,7 +9,7 @@ Facts of the machine, the model and the release are never changed.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from math import inf
@@ -17,7 +17,7 @@ from math import inf
 from configurator.core.availability import AUTO, Auto, Choice, change_to, choices, chosen
 from configurator.core.configuration import Change
 from configurator.core.conflict import conflict
-from configurator.core.engine import Case, Engine, Finding, Verdict, engine_for
+from configurator.core.engine import Case, CompiledRule, Engine, Finding, Verdict, engine_for
 from configurator.core.rule import Choose, Effect, Rule, Set, SetEnv, Unset
 
 _BUDGET = 6000
@@ -197,6 +197,7 @@ def _search(engine: Engine, case: Case, goal: _Goal, dearer: float = inf) -> Ite
     seen: set[frozenset[tuple[str, object]]] = set()
     accepted: list[frozenset[tuple[str, object]]] = []
     rank = {compiled.rule.code: (i, compiled) for i, compiled in enumerate(engine.breaking)}
+    conflicts: dict[Hashable, frozenset[str]] = {}
     evaluated, most = 0, inf
     while queue and evaluated < _BUDGET:
         cost, _, change = heapq.heappop(queue)
@@ -218,8 +219,22 @@ def _search(engine: Engine, case: Case, goal: _Goal, dearer: float = inf) -> Ite
             continue
         _, first = min((rank[code] for code in codes), key=lambda pair: pair[0])
         fixed = goal.pinned.union(change.set, change.unset, (f"env.{name}" for name in change.env))
-        for step in _branch(engine, after, conflict(engine, after, first, fixed)):
+        # A conflict depends on the choices that its rule depends on, and many configurations of a search share those.
+        key = _key(engine, after, first, fixed)
+        if key not in conflicts:
+            conflicts[key] = conflict(engine, after, first, fixed)
+        for step in _branch(engine, after, conflicts[key]):
             heapq.heappush(queue, (cost + step.cost, next(order), change.then(step.change)))
+
+
+def _key(engine: Engine, case: Case, violated: CompiledRule, fixed: frozenset[str]) -> Hashable:
+    names = engine.depends_on(violated.rule)
+    flags, env = case.configuration.flags, case.configuration.env
+    chosen_ = (
+        (name, env.get(name.removeprefix("env.")) if name.startswith("env.") else repr(flags.get(name, AUTO)))
+        for name in names
+    )
+    return violated.rule.code, frozenset(chosen_), fixed & names, names.intersection(case.unread)
 
 
 @dataclass(frozen=True, slots=True)
