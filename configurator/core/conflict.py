@@ -53,7 +53,8 @@ def unavoidable(engine: Engine, case: Case, violated: CompiledRule, fixed: froze
     The answer depends on the fixed choices and on the facts the rule depends on, and is remembered for them.
     """
     names = engine.depends_on(violated.rule)
-    facts = tuple(repr(case.facts.get(key)) for key in engine.slice(violated.reads).facts)
+    read = (*engine.slice(violated.reads).facts, "model.is_placeholder")
+    facts = tuple(repr(case.facts[key]) if key in case.facts else "" for key in read)
     choices = tuple((name, repr(case.configuration.flags.get(name, _FREE))) for name in sorted(fixed))
     unread = tuple(name for name in sorted(fixed) if name in case.unread)
     key = (violated.rule.code, choices, unread, facts)
@@ -75,7 +76,7 @@ def _holds(engine: Engine, case: Case, violated: CompiledRule, open_: Iterable[s
         if engine.defaults[f"asked.{name}"] is None and len(unset) < _MOST_UNSET:
             unset.append(name)
         env[f"asked.{name}"] = env[f"resolved.{name}"] = env[f"given.{name}"] = _FREE
-    resolutions = engine.slice(violated.reads).resolutions
+    resolutions = () if env["model.is_placeholder"] is True else engine.slice(violated.reads).resolutions
     return all(
         violated.violated(outcome) is True
         for given in product((True, False), repeat=len(unset))

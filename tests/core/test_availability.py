@@ -9,7 +9,7 @@ from configurator.core.availability import AUTO, Auto, change_to, choices, chose
 from configurator.core.configuration import Change, Configuration
 from configurator.core.engine import check, engine_for
 from configurator.core.expr import Given, environment, flag, model, resolved
-from configurator.core.rule import Effect
+from configurator.core.rule import Effect, Stage
 from configurator.core.unknown import Unknown, is_unknown
 
 from .small import MODELLED, SPECS, case, release, resolution, rule
@@ -242,6 +242,25 @@ def test_of_several_reasons_one_fact_is_enough():
     )
     found = option(case(both, facts={"model.a": True}, size=8), "copy", True)
     assert (found.blocked_by, found.codes) == ("fact", ("DCP101", "DCP102"))
+
+
+def test_what_is_remembered_tells_a_missing_fact_from_one_that_says_none():
+    made = release(rule("DCP101", flag.copy.holds() & (model.a.is_unset() | flag.size.more_than(1))))
+    assert option(case(made, size=8), "copy", True).blocked_by == "choice"
+    assert option(case(made, facts={"model.a": None}, size=8), "copy", True).blocked_by == "fact"
+    assert option(case(made, facts={"model.a": "None"}, size=8), "copy", True).blocked_by == "choice"
+
+
+@pytest.mark.parametrize("placeholder_first", [True, False])
+def test_what_is_remembered_tells_a_placeholder_from_a_model(placeholder_first):
+    fill = resolution("DCP201", resolved.backend.is_unset(), backend="slow")
+    made = release(fill, rule("DCP101", flag.copy.holds() & resolved.backend.is_set(), stage=Stage.INIT))
+    asked = [
+        (case(made, backend="slow"), "fact"),
+        (case(made, facts={"model.is_placeholder": True}, backend="slow"), "choice"),
+    ]
+    for each, by in reversed(asked) if placeholder_first else asked:
+        assert option(each, "copy", True).blocked_by == by  # for a placeholder the server fills in nothing
 
 
 # --- flags that only the shell knows --------------------------------------------------------------------------------

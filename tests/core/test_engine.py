@@ -313,6 +313,29 @@ def test_a_placeholder_model_skips_what_argument_handling_would_validate(stage, 
     assert report.verdict == ("ok" if skipped else "error")
 
 
+def test_for_a_placeholder_model_nothing_is_filled_in():
+    report = check(case([FILL], facts={"model.is_placeholder": True}))
+    assert report.resolved["backend"] is None
+    assert report.decided_by == {}
+
+
+# --- how rules stand ------------------------------------------------------------------------------------------------
+
+
+def test_how_each_rule_that_concerns_a_case_stands():
+    made = [
+        rule("DCP101", flag.copy.holds(), require=resolved.backend.equals("fast")),
+        rule("DCP102", flag.copy.holds(), require=resolved.backend.equals("slow")),
+        rule("DCP103", flag.copy.holds() & model.a.holds()),
+        rule("DCP104", flag.switch.holds()),
+        FILL,
+        resolution("DCP202", flag.size.more_than(1), group=2),
+    ]
+    asked = case(made, copy=True)
+    standing = engine_for(asked.release).standing(asked)
+    assert standing == {"DCP101": "holds", "DCP102": "met", "DCP103": "unknown", "DCP201": "decides"}
+
+
 # --- messages -------------------------------------------------------------------------------------------------------
 
 
