@@ -9,9 +9,12 @@ from configurator.core.errors import InputError
 from configurator.core.flag import FlagTable
 from configurator.launch.arguments import read
 from configurator.launch.command import Command, Frame, assemble, build
+from configurator.launch.foreign import Found
 from configurator.launch.launcher import find_launcher
+from configurator.launch.manifest import read_manifest
 from configurator.launch.problem import FlagHistory, Problem, shown
 from configurator.launch.script import Script, read_script
+from configurator.launch.unit import read_unit
 from configurator.launch.word import Role, Word
 
 MAX_CHARACTERS = 65_536
@@ -101,13 +104,8 @@ def _parse_text(source: str, table: FlagTable, history: FlagHistory | None) -> C
         problems.append(_too_long(len(source)))
         cut = source[:MAX_CHARACTERS]
         source = cut[: max(cut.rfind(" "), cut.rfind("\n")) + 1] or cut
-    script = read_script(source)
+    script = _script_of(source, table)
     problems += script.problems
-    if script.inside is not None:
-        inner = _inner(script.inside, script)
-        if inner is not None:
-            script = inner
-            problems += script.problems
     if script.launcher is None:
         return _not_a_command(source, problems)
     words, launcher = script.words, script.launcher
@@ -123,6 +121,31 @@ def _parse_text(source: str, table: FlagTable, history: FlagHistory | None) -> C
         arguments = [arguments[0]._replace(gap=gap), *arguments[1:]]
     frame = Frame(tuple(before), script.tail, launcher.serve, tuple(problems), script.left_out, history)
     return build(frame, arguments, table)
+
+
+def _script_of(source: str, table: FlagTable) -> Script:
+    """Sort a text, whatever kind of file it is; its problems are those of the text."""
+    found = read_unit(source) or read_manifest(source, table)
+    if isinstance(found, Found):
+        return _script_from(found)
+    script = read_script(source)
+    inner = _inner(script.inside, script) if script.inside is not None else None
+    if inner is not None:
+        return inner._replace(problems=[*script.problems, *inner.problems])
+    if isinstance(found, Problem) and script.launcher is None:
+        script.problems.append(found)
+    return script
+
+
+def _script_from(found: Found) -> Script:
+    """Return what was found in a file as if it had been pasted."""
+    problems = list(found.problems)
+    around = Script((), found.env, (), None, (), problems)
+    if found.text:
+        inner = _inner(found.text, around)
+        return around if inner is None else inner._replace(problems=[*problems, *inner.problems])
+    words = [*found.env, *found.words]
+    return around._replace(words=words, launcher=find_launcher([word.value for word in words]))
 
 
 def _inner(text: str, around: Script) -> Script | None:

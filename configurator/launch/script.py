@@ -127,11 +127,17 @@ def _script_inside(splitter: Splitter, text: str, faults: Sequence[Fault], probl
 
 def _inside(command: SimpleCommand) -> tuple[int, str]:
     """Return where a shell stands that is told to run a text with ``-c``, and the text, if it speaks of SGLang."""
-    words = command.words
-    for at in range(1, len(words) - 1):
-        if _SHELL_COMMAND.fullmatch(words[at].value) and words[at - 1].value.rpartition("/")[2] in _SHELLS:
-            return at - 1, words[at + 1].value if "sglang" in words[at + 1].value else ""
-    return 0, ""
+    values = [word.value for word in command.words]
+    at = is_shell_with_text(values)
+    return (0, "") if at is None else (at - 2, values[at] if "sglang" in values[at] else "")
+
+
+def is_shell_with_text(values: Sequence[str]) -> int | None:
+    """Return where the text stands that the words tell a shell to run with ``-c``, or ``None`` if they do not."""
+    for at in range(1, len(values) - 1):
+        if _SHELL_COMMAND.fullmatch(values[at]) and values[at - 1].rpartition("/")[2] in _SHELLS:
+            return at + 1
+    return None
 
 
 def _passed_on(words: Sequence[Word]) -> list[Word]:
@@ -159,6 +165,12 @@ class _Around:
         """Return comments and export lines before the command, and note variables that never reach the server."""
         names = {
             name for word in self.commands[self.target].words if word.live for name in _VARIABLE.findall(word.value)
+        }
+        names |= {
+            word.value
+            for command in self.commands[: self.target]
+            for word in command.words[1:]
+            if command.words[0].value == "export"
         }
         out = [Word(text, text, "\n", "comment") for at, text in self.comments if at <= self.target]
         for at, command in enumerate(self.commands[: self.target]):
