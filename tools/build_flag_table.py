@@ -76,9 +76,9 @@ def flags_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             known["spellings"] += flag["spellings"]
             known.setdefault("replaced", {}).update(flag.get("replaced", {}))
         else:
-            # A shorthand that gives another flag a fixed value: a switch of its own.
+            # A shorthand that gives another flag a fixed value: a flag of its own, a switch unless it takes a word.
             flag["dest"] = row["spellings"][0].lstrip("-").replace("-", "_")
-            flag["default"] = False
+            flag["default"] = None if flag.get("action", "store") == "store" else False
             found[flag["dest"]] = flag
     return [{key: value for key, value in flag.items() if value not in (None, [], {})} for flag in found.values()]
 
@@ -86,6 +86,8 @@ def flags_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def flag_of(row: dict[str, Any]) -> dict[str, Any]:
     """Return one parser action in the table's terms; plain values are left out."""
     action = ACTIONS[row["class"]]
+    if row["class"] == "DeprecatedStoreConstAction" and row["nargs"] is None:
+        action = "store"  # a valued flag of which one value was left, and which a switch replaced
     spellings = [s for s in row["spellings"] if not (action == "boolean" and s.startswith("--no-"))]
     own = "--" + row["dest"].replace("_", "-")
     spellings.sort(key=lambda s: (s != own, not s.startswith("--")))
