@@ -252,6 +252,19 @@ def explain_error(text: str) -> tuple[Explained, ...]:
     return tuple(sorted(specific or found.values(), key=lambda e: e.line or 0))
 
 
+def command_of_log(text: str) -> tuple[Command | None, str | None]:
+    """Return the command that a pasted log shows, and the version of SGLang it names; ``None`` for what it does not.
+
+    The command is read for the release the log names where the catalogue knows it, else for the newest.
+    """
+    from configurator.launch.log import command_in, release_in  # noqa: PLC0415 - only for pasted logs
+
+    text = text[:_MAX_LOG]
+    named = release_in(text)
+    release = catalog.release(named if named in catalog.VERSIONS else catalog.NEWEST)
+    return command_in(text, release.table, release.modelled), named
+
+
 _MAX_LOG = 2_000_000
 
 

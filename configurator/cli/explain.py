@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from configurator import catalog
-from configurator.api import SCHEMA, Explained, explain, explain_error
+from configurator.api import SCHEMA, Explained, command_of_log, explain, explain_error, one_line
 from configurator.cli.facts import add_json, print_json
 from configurator.core.configuration import Change
 from configurator.core.errors import InputError
@@ -26,6 +26,7 @@ def run(options: argparse.Namespace) -> int:
     """Print what is known; return 1 where nothing is recognised."""
     if (options.rule is None) == (options.error is None):
         raise InputError("Name a rule, or give a text with --error.")
+    command = release = None
     if options.rule is not None:
         try:
             found: tuple[Explained, ...] = (explain(options.rule),)
@@ -33,13 +34,19 @@ def run(options: argparse.Namespace) -> int:
             print(f"dcp-configurator explain: {error}", file=sys.stderr)
             found = ()
     else:
-        found = explain_error(_text(options.error))
+        text = _text(options.error)
+        found = explain_error(text)
+        command, release = command_of_log(text)
         if not found:
             print("No rule's message occurs in this text.", file=sys.stderr)
     if options.json:
-        print_json({"schema": SCHEMA, "rules": [item.to_json() for item in found], "command": None, "release": None})
+        rules = [item.to_json() for item in found]
+        line = one_line(command) if command is not None else None
+        print_json({"schema": SCHEMA, "rules": rules, "command": line, "release": release})
     elif found:
         print("\n\n".join(_shown(item) for item in found))
+        if command is not None:
+            print(f"\nThe text comes from this command{f', SGLang {release}' if release else ''}:\n{command.render()}")
     return 0 if found else 1
 
 

@@ -68,6 +68,15 @@ def test_the_message_of_each_rule_is_recognised_in_a_traceback(rule, run):
     assert found[rule.slug] == {"line": 4, "text": said}
 
 
+def test_the_command_and_the_release_of_a_log(run):
+    log = f"sglang==0.5.23\n+ python3 -m sglang.launch_server --model-path m --tp-size 8\n{SIGNED[0].upstream_signature}\n"
+    ran = run("explain", "--json", "--error", "-", stdin=log)
+    fits(ran.json, EXPLAIN)
+    assert ran.json["command"] == "python3 -m sglang.launch_server --model-path m --tp-size 8"
+    assert ran.json["release"] == "0.5.23"
+    assert "The text comes from this command, SGLang 0.5.23:" in run("explain", "--error", "-", stdin=log).out
+
+
 def test_an_error_from_a_file(run, tmp_path):
     path = tmp_path / "log"
     path.write_bytes(b"\xff\xfe\x00 noise\n" + SIGNED[0].upstream_signature.upper().encode() + b"\n")

@@ -122,7 +122,7 @@ def test_hostile_text(name, table):
     command = parse(HOSTILE_TEXTS[name], table)
     command.render()
     took = time.process_time() - started
-    assert took < 2.0, f"{took:.2f} s of CPU"
+    assert took < 5.0, f"{took:.2f} s of CPU"
     if len(HOSTILE_TEXTS[name]) < 2_000:
         read_and_write(HOSTILE_TEXTS[name], table)
 
