@@ -64,7 +64,8 @@ def test_a_command_line_wins_over_what_the_server_prints(table):
     "text",
     [
         "", "all is well", 'Traceback (most recent call last):\n  File "/x/sglang/launch_server.py", line 5',
-        "Use `sglang serve` instead.", "Please use sglang serve instead", "sglang serve takes --tp-size and more", "ServerArgs(", "ServerArgs(tp_size=8)", "ServerArgs(model_path=None)",
+        "Use `sglang serve` instead.", "Please use sglang serve instead", "sglang serve takes --tp-size and more",
+        "ServerArgs(", "ServerArgs(tp_size=8)", "ServerArgs(model_path=None)",
         "python -m sglang.launch_server", "x" * 100_000, "sglang serve " * 3_000, "ServerArgs(" + "a='" * 20_000,
         "python " * 5_000 + "sglang.launch_server", "python x \\\n" * 5_000,
     ],
