@@ -49,11 +49,17 @@ def test_the_widget_without_its_packages_says_what_to_install():
         "import sys\n"
         "sys.modules['ipywidgets'] = sys.modules['anywidget'] = sys.modules['traitlets'] = None\n"
         "import configurator\n"
-        "configurator._HOME['Configurator'] = 'configurator.ui.store'\n"
         "try: configurator.Configurator\n"
         "except ImportError as error: print(error)"
     )
     assert "pip install 'dcp-configurator[app]'" in out
+
+
+def test_the_widget_is_the_page_and_brings_no_torch():
+    out = run(
+        "from configurator import Configurator; import sys; print(Configurator.__module__, 'torch' in sys.modules)"
+    )
+    assert out.split() == ["configurator.ui.app", "False"]
 
 
 def test_import_brings_neither_torch_nor_widgets_nor_any_part_of_ours():
