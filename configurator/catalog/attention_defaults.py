@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from configurator.catalog import order
+from configurator.catalog.declare import NEWEST
 from configurator.catalog.families import ARCHITECTURE, DEEPSEEK, IQUEST, QWEN_HYBRID
 from configurator.catalog.terms import (
     CPU,
@@ -48,6 +49,7 @@ def _becomes(  # noqa: PLR0913 - one keyword per field that differs
     unset: Expr = _UNSET,
     more: dict[str, FlagValue | Term] | None = None,
     source: tuple[str, str, int] = (_BASE, "get_default_attn_backend", 277),
+    release: str = NEWEST,
 ) -> Resolution:
     path, symbol, line = source
     return Resolution(
@@ -57,7 +59,7 @@ def _becomes(  # noqa: PLR0913 - one keyword per field that differs
         when=unset & when,
         sets={"attention_backend": backend, **(more or {})},
         because=because,
-        source=Source(path=path, symbol=symbol, release="0.5.23", line=line, basis=Basis.RECORDED),
+        source=Source(path=path, symbol=symbol, release=release, line=line, basis=Basis.RECORDED),
     )
 
 
@@ -176,14 +178,23 @@ BLACKWELL_MLA = _becomes(
 )
 
 
-def _blackwell_gqa(number: int, slug: str, backend: str, when: Expr, because: str) -> Resolution:
-    return _becomes(number, slug, backend, SM100 & ~LATENT & when, because)
+_PLACES = {
+    "0.5.16": ("sglang/srt/server_args.py", "_get_default_attn_backend", 4880),
+    "0.5.22": (_BASE, "get_default_attn_backend", 268),
+    NEWEST: (_BASE, "get_default_attn_backend", 277),
+}
+
+
+def _blackwell_gqa(number: int, slug: str, backend: str, when: Expr, because: str, release: str = NEWEST) -> Resolution:
+    return _becomes(number, slug, backend, SM100 & ~LATENT & when, because, source=_PLACES[release], release=release)
 
 
 _GQA_WHY = "GQA models run TensorRT-LLM's kernels on data-centre Blackwell."
-BLACKWELL_GQA_15 = _blackwell_gqa(358, "attention-default-blackwell-gqa", "trtllm_mha", _TRTLLM_MHA_FITS, _GQA_WHY)
+BLACKWELL_GQA_15 = _blackwell_gqa(
+    358, "attention-default-blackwell-gqa", "trtllm_mha", _TRTLLM_MHA_FITS, _GQA_WHY, release="0.5.16"
+)
 BLACKWELL_GQA_17 = _blackwell_gqa(
-    346, "attention-default-blackwell-gqa-17", "trtllm_mha", _TRTLLM_MHA_FITS & _EQUAL_KV, _GQA_WHY
+    346, "attention-default-blackwell-gqa-17", "trtllm_mha", _TRTLLM_MHA_FITS & _EQUAL_KV, _GQA_WHY, release="0.5.22"
 )
 BLACKWELL_ASYMMETRIC_17 = _blackwell_gqa(
     345,
@@ -191,6 +202,7 @@ BLACKWELL_ASYMMETRIC_17 = _blackwell_gqa(
     "fa4",
     _TRTLLM_MHA_FITS & ~_EQUAL_KV,
     "FlashAttention 4 carries values of another width than keys.",
+    release="0.5.22",
 )
 _FITS_23: Expr = _LINEAR_DRAFT & (~SPECULATION | flag.speculative_eagle_topk.is_set() | _DFLASH)
 BLACKWELL_GQA_23 = _blackwell_gqa(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from configurator.catalog import order
-from configurator.catalog.declare import fills, refuses, wheel
+from configurator.catalog.declare import NEWEST, fills, refuses, wheel
 from configurator.catalog.terms import (
     BLACKWELL,
     CUDA,
@@ -164,9 +164,9 @@ CUTEDSL_DECODES = refuses(
 
 
 def _mha(  # noqa: PLR0917 - the fields that differ
-    code: str, slug: str, at: int, role: Expr, gpus: Expr, name: str, text: tuple[str, str, int, str], bad: str
+    code: str, slug: str, at: int, role: Expr, gpus: Expr, name: str, text: tuple[str, str, int, str, str], bad: str
 ) -> Rule:
-    says, because, line, signature = text
+    says, because, line, release, signature = text
     return refuses(
         code,
         slug,
@@ -176,7 +176,7 @@ def _mha(  # noqa: PLR0917 - the fields that differ
         says=says,
         because=because,
         fixes=_FIXES,
-        source=wheel(_HOOK, name, line),
+        source=wheel(_HOOK if release == NEWEST else "server_args.py", name, line, release),
         signature=signature,
         bad=Example(argv=bad, model="llama-3.1-70b", hardware="h100x8" if at == 40 else "a100x8"),
         good=Example(argv=bad, model="llama-3.1-70b", hardware=_B200),
@@ -196,7 +196,8 @@ TRTLLM_MHA_PREFILL_15 = _mha(
     (
         "trtllm_mha is chosen for prefill, and {hardware.gpu_name} is no data-centre Blackwell GPU.",
         "Up to 0.5.18 its prefill kernels exist for SM100 only.",
-        133,
+        6017,
+        "0.5.18",
         "TRTLLM MHA backend for prefill is only supported on Blackwell GPUs",
     ),
     _MHA_ARGV,
@@ -212,6 +213,7 @@ TRTLLM_MHA_PREFILL = _mha(
         "trtllm_mha is chosen for prefill, and {hardware.gpu_name} is neither Hopper nor Blackwell.",
         "Its prefill kernels exist for SM90, SM100 and SM120.",
         189,
+        NEWEST,
         "TRTLLM MHA backend for prefill requires Hopper",
     ),
     _MHA_ARGV,
@@ -227,6 +229,7 @@ TRTLLM_MHA_DECODE = _mha(
         "trtllm_mha is chosen for decode, and {hardware.gpu_name} is neither Hopper nor Blackwell.",
         "Its decode kernels exist for SM90, SM100 and SM120.",
         208,
+        NEWEST,
         "TRTLLM MHA backend for decode is only supported on Hopper",
     ),
     "--tp-size 8 --decode-attention-backend trtllm_mha",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from configurator.catalog import order
-from configurator.catalog.declare import fills, later, refuses, wheel
+from configurator.catalog.declare import NEWEST, fills, later, refuses, wheel
 from configurator.catalog.terms import DCP_ON, HICACHE, PD_ANY, PD_DECODE, PD_PREFILL, SPECULATION
 from configurator.core.expr import Expr, flag, resolved, step
 from configurator.core.rule import Effect, Example, Resolution, Rule, Set, Stage, Unset
@@ -48,7 +48,7 @@ HOST_RECEIVE: Expr = flag.disaggregation_decode_host_receive_threshold.less_than
 HOST_RECEIVE_21: Expr = flag.disaggregation_decode_host_receive_threshold.more_than(0)
 
 
-def _host_pool(code: str, slug: str, active: Expr) -> Resolution:
+def _host_pool(code: str, slug: str, active: Expr, line: int, release: str) -> Resolution:
     """Return that receiving KV in host memory brings the host pool with it."""
     return fills(
         code,
@@ -57,12 +57,12 @@ def _host_pool(code: str, slug: str, active: Expr) -> Resolution:
         when=active,
         sets={"disaggregation_decode_retraction_backup": "host_pool"},
         because="KV received in host memory lives in the host pool, which retraction then uses too.",
-        source=wheel(_HOOK, "handle_pd_disaggregation", 76),
+        source=wheel(_HOOK, "handle_pd_disaggregation", line, release),
     )
 
 
-HOST_POOL_21 = _host_pool("PDD653", "host-receive-pool-21", HOST_RECEIVE_21)
-HOST_POOL = _host_pool("PDD654", "host-receive-pool", HOST_RECEIVE)
+HOST_POOL_21 = _host_pool("PDD653", "host-receive-pool-21", HOST_RECEIVE_21, 47, "0.5.21")
+HOST_POOL = _host_pool("PDD654", "host-receive-pool", HOST_RECEIVE, 76, "0.5.23")
 
 PREFILL_WARNS = later(
     "PDD601",
@@ -162,7 +162,9 @@ NO_HICACHE = _chunk_cache(
 )
 
 
-def _decode_radix(code: str, slug: str, at: int, when: Expr, says: str, fixes: tuple[str, ...], extra: str) -> Rule:
+def _decode_radix(  # noqa: PLR0917 - the fields that differ
+    code: str, slug: str, at: int, when: Expr, says: str, fixes: tuple[str, ...], extra: str, release: str = NEWEST
+) -> Rule:
     return refuses(
         code,
         slug,
@@ -171,7 +173,7 @@ def _decode_radix(code: str, slug: str, at: int, when: Expr, says: str, fixes: t
         says=says,
         because="Prefix reuse on a decode server is not written for it.",
         fixes=(*(Unset(dest) for dest in fixes), Unset("disaggregation_decode_enable_radix_cache")),
-        source=wheel(_HOOK, "handle_pd_disaggregation", 108),
+        source=wheel(_HOOK, "handle_pd_disaggregation", 108 if release == NEWEST else None, release),
         signature="--disaggregation-decode-enable-radix-cache is incompatible",
         bad=Example(
             argv=f"--tp-size 8 --disaggregation-mode decode --disaggregation-decode-enable-radix-cache {extra}"
@@ -209,6 +211,7 @@ RADIX_SPEC_15 = _decode_radix(
     _NO_SPEC,
     ("speculative_algorithm",),
     "--speculative-algorithm EAGLE",
+    "0.5.20",
 )
 RADIX_SPEC_21 = _decode_radix(
     "PDD611",
@@ -218,6 +221,7 @@ RADIX_SPEC_21 = _decode_radix(
     _NO_SPEC,
     ("speculative_algorithm",),
     "--speculative-algorithm EAGLE",
+    "0.5.22",
 )
 PREFILL_NOT_FAKE = refuses(
     "PDD612",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from configurator.catalog import order
-from configurator.catalog.declare import fills, refuses, wheel
+from configurator.catalog.declare import NEWEST, fills, refuses, wheel
 from configurator.catalog.families import DEEPSEEK, GLM_DSA, HYV4
 from configurator.catalog.terms import (
     CUDA,
@@ -80,7 +80,7 @@ KV_TYPES = refuses(
 # --- the split backends ---------------------------------------------------------------------------------------------
 
 
-def _split(
+def _split(  # noqa: PLR0917 - the fields that differ
     code: str,
     slug: str,
     at: int,
@@ -88,6 +88,7 @@ def _split(
     because: str,
     prefill: FlagValue | Term = None,
     decode: FlagValue | Term = None,
+    place: tuple[int, str] = (601, NEWEST),
 ) -> tuple[Resolution, ...]:
     """Return resolutions of the unset ones of both split backends; codes end in an even number and the next."""
     found = []
@@ -103,7 +104,7 @@ def _split(
                 when=when & Term(f"resolved.{dest}").is_unset(),
                 sets={dest: value},
                 because=because,
-                source=wheel(_OVERRIDES, "_dsa_split_backend_resolution", 601),
+                source=wheel(_OVERRIDES, "_dsa_split_backend_resolution", *place),
             )
         )
     return tuple(found)
@@ -160,7 +161,8 @@ HISPARSE_FP8 = _split(
     37,
     _GPU & _HISPARSE & _FP8,
     "HiSparse reads fp8 with flashmla_kv.",
-    *["flashmla_kv"] * 2,
+    "flashmla_kv",
+    "flashmla_kv",
 )
 HISPARSE_BF16 = _split(
     "MDL860",
@@ -168,7 +170,8 @@ HISPARSE_BF16 = _split(
     38,
     _GPU & _HISPARSE,
     "HiSparse reads bfloat16 with flashmla_sparse.",
-    *["flashmla_sparse"] * 2,
+    "flashmla_sparse",
+    "flashmla_sparse",
 )
 _BOTH_UNSET: Expr = flag.dsa_prefill_backend.is_unset() & flag.dsa_decode_backend.is_unset()
 ROCM_TILELANG = _split(
@@ -179,6 +182,7 @@ ROCM_TILELANG = _split(
     "Up to 0.5.19 ROCm runs tilelang.",
     "tilelang",
     "tilelang",
+    place=(670, "0.5.19"),
 )
 ROCM_TRITON = _split("MDL864", "dsa-rocm-triton", 39, _GPU & HIP, "From 0.5.20 ROCm runs triton.", "triton", "triton")
 FP8_BLACKWELL = _split(

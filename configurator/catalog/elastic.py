@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from configurator.catalog import order
-from configurator.catalog.declare import refuses, wheel
+from configurator.catalog.declare import NEWEST, refuses, wheel
 from configurator.catalog.terms import ATTN_TP_SIZE
 from configurator.core.expr import Expr, flag, resolved
 from configurator.core.rule import Choose, Example, Rule, Set, Unset
@@ -16,7 +16,16 @@ _GOOD = Example(argv=_BASE)
 
 
 def _grown(  # noqa: PLR0913, PLR0917 - the fields that differ
-    code: str, slug: str, at: int, require: Expr, says: str, because: str, line: int, signature: str, bad: str
+    code: str,
+    slug: str,
+    at: int,
+    require: Expr,
+    says: str,
+    because: str,
+    line: int,
+    signature: str,
+    bad: str,
+    release: str = NEWEST,
 ) -> Rule:
     return refuses(
         code,
@@ -27,7 +36,7 @@ def _grown(  # noqa: PLR0913, PLR0917 - the fields that differ
         says=says,
         because=because,
         fixes=(Unset("max_ep_size"), Unset("elastic_ep_backend"), Choose("dcp_size")),
-        source=wheel(_HOOK, "handle_elastic_ep", line),
+        source=wheel(_HOOK, "handle_elastic_ep", line, release),
         signature=signature,
         bad=Example(argv=bad),
         good=_GOOD,
@@ -107,6 +116,7 @@ LM_HEAD_22 = _grown(
     662,
     "Elastic EP scale-up requires --enable-dp-lm-head",
     _GROWING,
+    "0.5.22",
 )
 RULES_23 = (PP_1, NEEDS_BACKEND, DENSE_TP, BALANCE, DCP_WIDTH)
 RULES_22 = (PP_1, NEEDS_BACKEND, BALANCE, LM_HEAD_22)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from configurator.catalog import order
+from configurator.catalog.declare import NEWEST, wheel
 from configurator.catalog.families import (
     ARCHITECTURE,
     DEEPSEEK_V3,
@@ -27,9 +28,14 @@ from configurator.catalog.terms import (
 )
 from configurator.core.expr import Derived, Expr, Term, flag, resolved
 from configurator.core.flag import FlagValue
-from configurator.core.rule import Basis, Resolution, Source
+from configurator.core.rule import Resolution
 
-_HOOK = "sglang/srt/arg_groups/cuda_graph_hook.py"
+
+def path_in(release: str) -> str:
+    """Return where a release has its graph handling: in one file up to 0.5.18, in a file of its own after."""
+    return "arg_groups/cuda_graph_hook.py" if release >= "0.5.19" else "server_args.py"
+
+
 PREFILL = "cuda_graph_prefill_backend"
 DECODE = "cuda_graph_decode_backend"
 
@@ -79,6 +85,7 @@ def _sets(  # noqa: PLR0913, PLR0917 - one keyword per field that differs
     symbol: str = "parse_cuda_graph_config",
     line: int = 32,
     signature: str | None = None,
+    release: str = NEWEST,
 ) -> Resolution:
     return Resolution(
         code=f"HWR{number}",
@@ -87,7 +94,7 @@ def _sets(  # noqa: PLR0913, PLR0917 - one keyword per field that differs
         when=when,
         sets=sets,
         because=because,
-        source=Source(path=_HOOK, symbol=symbol, release="0.5.23", line=line, basis=Basis.RECORDED),
+        source=wheel(path_in(release), symbol, line, release),
         upstream_signature=signature,
     )
 
@@ -161,8 +168,12 @@ _AUTO: Expr = ~PREFILL_CHOSEN & resolved.cuda_graph_prefill_backend.differs("dis
 _BREAKABLE: Expr = ~PREFILL_CHOSEN & resolved.cuda_graph_prefill_backend.equals("breakable")
 
 
-def _dropped(number: int, slug: str, when: Expr, what: str, line: int = 170) -> Resolution:
-    """Return that prefill capture is given up where *when* holds and nobody asked for it."""
+_BREAKABLE_LINES = {"0.5.15": 3341, "0.5.16": 3763, "0.5.17": 4452, "0.5.18": 4666, "0.5.21": 275, "0.5.23": 170}
+
+
+def _dropped(number: int, slug: str, when: Expr, what: str, release: str = NEWEST) -> Resolution:
+    """Return that prefill capture is given up where *when* holds and nobody asked for it; *release* was read."""
+    symbol = "disable_breakable_cudagraph_if_incompatible"
     return _sets(
         number,
         slug,
@@ -170,8 +181,9 @@ def _dropped(number: int, slug: str, when: Expr, what: str, line: int = 170) -> 
         _BREAKABLE & when,
         f"Prefill is not captured {what}.",
         _OFF,
-        symbol="disable_breakable_cudagraph_if_incompatible",
-        line=line,
+        symbol=symbol if release >= "0.5.19" else f"_{symbol}",
+        line=_BREAKABLE_LINES[release],
+        release=release,
     )
 
 
@@ -179,27 +191,31 @@ _A2A_OLD = flag.moe_a2a_backend.differs("none")
 _A2A = ~flag.moe_a2a_backend.is_in("none", "deepep", "megamoe", "flashinfer")
 _LORA = flag.enable_lora.holds()
 
-MLA_15 = _dropped(461, "prefill-graph-off-mla", LATENT, "for MLA models in 0.5.15 and 0.5.16")
-MLA_17 = _dropped(462, "prefill-graph-off-mla-not-dsa", LATENT & ~DSA, "for MLA models other than DSA in 0.5.17")
+MLA_15 = _dropped(461, "prefill-graph-off-mla", LATENT, "for MLA models in 0.5.15 and 0.5.16", "0.5.16")
+MLA_17 = _dropped(
+    462, "prefill-graph-off-mla-not-dsa", LATENT & ~DSA, "for MLA models other than DSA in 0.5.17", "0.5.17"
+)
 CP_OFF = _dropped(463, "prefill-graph-off-cp", flag.attn_cp_size.more_than(1), "together with attention CP")
-LORA_OFF = _dropped(464, "prefill-graph-off-lora", _LORA, "with LoRA up to 0.5.16")
-A2A_OFF_OLD = _dropped(465, "prefill-graph-off-a2a", _A2A_OLD, "with an MoE all-to-all backend up to 0.5.16")
+LORA_OFF = _dropped(464, "prefill-graph-off-lora", _LORA, "with LoRA up to 0.5.16", "0.5.16")
+A2A_OFF_OLD = _dropped(465, "prefill-graph-off-a2a", _A2A_OLD, "with an MoE all-to-all backend up to 0.5.16", "0.5.16")
 A2A_OFF = _dropped(466, "prefill-graph-off-a2a-unvalidated", _A2A, "with this MoE all-to-all backend")
-DP_OFF = _dropped(467, "prefill-graph-off-dp", flag.enable_dp_attention.holds(), "with DP attention up to 0.5.16")
+DP_OFF = _dropped(
+    467, "prefill-graph-off-dp", flag.enable_dp_attention.holds(), "with DP attention up to 0.5.16", "0.5.16"
+)
 TBO_OFF = _dropped(468, "prefill-graph-off-tbo", flag.enable_two_batch_overlap.holds(), "with two-batch overlap")
-NEMOTRON_OFF = _dropped(469, "prefill-graph-off-nemotron", NEMOTRON_H, "for Nemotron-H in 0.5.17")
+NEMOTRON_OFF = _dropped(469, "prefill-graph-off-nemotron", NEMOTRON_H, "for Nemotron-H in 0.5.17", "0.5.17")
 KDA_OFF = _dropped(470, "prefill-graph-off-kda", KDA, "for Kimi delta attention")
 DSV4_OFF = _dropped(471, "prefill-graph-off-dsv4", DEEPSEEK_V4, "for DeepSeek-V4, whose capture takes much memory")
-PP_OFF = _dropped(472, "prefill-graph-off-pp", flag.pp_size.more_than(1), "with pipeline stages", line=136)
+PP_OFF = _dropped(472, "prefill-graph-off-pp", flag.pp_size.more_than(1), "with pipeline stages")
 
 
-def multimodal_off(number: int, slug: str, *captured: str) -> Resolution:
+def multimodal_off(number: int, slug: str, *captured: str, release: str = NEWEST) -> Resolution:
     """Return that prefill of multimodal models other than *captured* is not captured."""
     when = MULTIMODAL & ~ARCHITECTURE.is_in(*captured) if captured else MULTIMODAL
-    return _dropped(number, slug, when, "for this multimodal model")
+    return _dropped(number, slug, when, "for this multimodal model", release)
 
 
-MULTIMODAL_15 = multimodal_off(473, "prefill-graph-off-multimodal-15")
+MULTIMODAL_15 = multimodal_off(473, "prefill-graph-off-multimodal-15", release="0.5.15")
 MULTIMODAL_16 = multimodal_off(
     474,
     "prefill-graph-off-multimodal-16",
@@ -208,6 +224,7 @@ MULTIMODAL_16 = multimodal_off(
     "KimiK25ForConditionalGeneration",
     "MiniMaxM3SparseForConditionalGeneration",
     "Cohere2VisionForConditionalGeneration",
+    release="0.5.17",
 )
 _CAPTURED_18 = (
     "Qwen3_5ForConditionalGeneration",
@@ -220,8 +237,8 @@ _CAPTURED_18 = (
     "Cohere2VisionForConditionalGeneration",
 )
 _CAPTURED_19 = (*_CAPTURED_18, "PaddleOCRVLForConditionalGeneration", "Glm5NextForConditionalGeneration")
-MULTIMODAL_18 = multimodal_off(475, "prefill-graph-off-multimodal-18", *_CAPTURED_18)
-MULTIMODAL_19 = multimodal_off(476, "prefill-graph-off-multimodal-19", *_CAPTURED_19)
+MULTIMODAL_18 = multimodal_off(475, "prefill-graph-off-multimodal-18", *_CAPTURED_18, release="0.5.18")
+MULTIMODAL_19 = multimodal_off(476, "prefill-graph-off-multimodal-19", *_CAPTURED_19, release="0.5.21")
 MULTIMODAL_22 = multimodal_off(
     477,
     "prefill-graph-off-multimodal",
@@ -238,7 +255,9 @@ K25_COMPILED = _sets(
     _BREAKABLE & KIMI_K25,
     "In 0.5.16 and 0.5.17 Kimi-K2.5's prefill is compiled piece by piece.",
     {PREFILL: "tc_piecewise"},
-    symbol="apply_cuda_graph_compatibility",
+    symbol="_apply_cuda_graph_compatibility",
+    line=4338,
+    release="0.5.17",
 )
 K25_OFF = _sets(
     485,
@@ -260,7 +279,9 @@ K25_OFF = _sets(
     ),
     "Compiled prefill goes with little else.",
     _OFF,
-    symbol="disable_tc_piecewise_cudagraph_if_incompatible",
+    symbol="_disable_tc_piecewise_cudagraph_if_incompatible",
+    line=4377,
+    release="0.5.17",
 )
 
 ROLES = (
@@ -293,6 +314,9 @@ PREFILL_SERVER_15 = _sets(
     PD_PREFILL,
     "In 0.5.15 a prefill server captures nothing.",
     {PREFILL: "disabled", DECODE: "disabled"},
+    symbol="_handle_cuda_graph_config",
+    line=3152,
+    release="0.5.15",
 )
 
 XPU_DECODE = _sets(

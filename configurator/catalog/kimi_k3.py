@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from configurator.catalog import order
-from configurator.catalog.declare import fills, later, refuses, wheel
+from configurator.catalog.declare import NEWEST, fills, later, refuses, wheel
 from configurator.catalog.families import KIMI_K3
 from configurator.catalog.terms import DCP_ON, DECODE_BACKEND, PREFILL_BACKEND, SM100
 from configurator.core.expr import Derived, Expr, Given, environment, flag, hardware, resolved, software, step
@@ -29,8 +29,16 @@ ASKED_DECODE = step.k3_decode_backend
 _ASKED_CUTEDSL: Expr = ASKED_DECODE.is_in(None, "cutedsl_mla")
 
 
-def _set(
-    code: str, slug: str, at: int, when: Expr, because: str, line: int, signature: str | None = None, **sets: object
+def _set(  # noqa: PLR0917 - the fields that differ
+    code: str,
+    slug: str,
+    at: int,
+    when: Expr,
+    because: str,
+    line: int,
+    signature: str | None = None,
+    release: str = NEWEST,
+    **sets: object,
 ) -> Resolution:
     return fills(
         code,
@@ -39,7 +47,7 @@ def _set(
         when=when,
         sets=sets,  # type: ignore[arg-type]  # constants and terms, as declared below
         because=because,
-        source=wheel(_PATH, _SYMBOL, line),
+        source=wheel(_PATH, _SYMBOL, line, release),
         signature=signature,
     )
 
@@ -91,6 +99,7 @@ BACKEND_TOKENSPEED = _set(
     "tokenspeed_mla serves both roles, with an fp8 cache.",
     97,
     "Kimi-K3 DCP overrides attention backends",
+    "0.5.22",
     prefill_attention_backend="tokenspeed_mla",
     decode_attention_backend="tokenspeed_mla",
     kv_cache_dtype="fp8_e4m3",
@@ -117,6 +126,7 @@ REPLICATE_STATIC = _set(
     "Up to 0.5.19 it always keeps the group's Q projection on every rank.",
     110,
     "Kimi-K3 DCP enables replicated Q projection by default.",
+    "0.5.19",
     dcp_replicate_q_proj=True,
 )
 REPLICATE = _set(
@@ -138,6 +148,7 @@ COMM_FORCED = _set(
     "Up to 0.5.19 it takes fi_a2a on GB200 and GB300 and a2a elsewhere, whatever was asked for.",
     116,
     "Kimi-K3 DCP selects communication backend on ",
+    "0.5.19",
     dcp_comm_backend=_BY_NAME,
 )
 _ALONE: Expr = KIMI_K3 & ~DCP_ON & SM100

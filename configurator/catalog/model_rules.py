@@ -169,52 +169,10 @@ EXTRA_BUFFER_CPU = refuses(
     good=Example(argv="--tp-size 1 --disable-radix-cache", hardware="cpu", model="kimi-linear-48b"),
 )
 
-_FIRST_RELEASE = {
-    16: ("GlmImageForConditionalGeneration", "MellumForCausalLM", "MiniMaxM3SparseForConditionalGeneration"),
-    17: ("KimiK3ForConditionalGeneration", "KimiK3LinearForCausalLM"),
-    18: ("InternS2MobiusForConditionalGeneration", "MuseGlimmerForConditionalGeneration"),
-    19: ("BailingMoeV3ForCausalLM",),
-    20: (
-        "Cosmos3EdgeForConditionalGeneration",
-        "Glm5NextForConditionalGeneration",
-        "HYV4ForCausalLM",
-        "Qwen4ExpForConditionalGeneration",
-    ),
-    21: (
-        "BailingMoeV3VLForConditionalGeneration",
-        "DiffusionGemmaForBlockDiffusion",
-        "GigaChat35ForCausalLM",
-        "IQuestQ1ForCausalLM",
-    ),
-    23: ("MuseSparkForConditionalGeneration",),
-}
-"""Architectures that came with a release after 0.5.15, by the last part of its number: its model classes were listed."""
-
-
-def _newer(number: int, release: int) -> Rule:
-    names = tuple(name for first, some in _FIRST_RELEASE.items() if first > release for name in some)
-    return later(
-        f"MDL{number}",
-        "model-newer-than-release",
-        60,
-        stage=Stage.INIT,
-        when=model.architecture.is_in(*names),
-        says="{model.architecture} is given to a release that does not know it.",
-        because="The class came with a later release. Argument handling does not look; loading the model raises.",
-        source=read_in("models/registry.py", "_raise_for_unsupported", 64, f"0.5.{release}"),
-        signature="are not supported for now",
-        bad=Example(argv="--tp-size 8", model={"architectures": [names[-1]], "model_type": "newer"}),
-        good=Example(argv="--tp-size 8", model="llama-3.1-70b"),
-    )
-
-
-NEWER = {release: _newer(813 + i, release) for i, release in enumerate((15, 16, 17, 18, 19, 20, 21))}
-"""By the last part of the first release that they hold for; the one of 21 holds for 22 too."""
-
 # --- later than argument handling -----------------------------------------------------------------------------------
 
 
-def _without_hook(code: str, models: Expr, note: str) -> Rule:
+def _without_hook(code: str, models: Expr, note: str, line: int, release: str) -> Rule:
     return later(
         code,
         "mla-model-without-dcp-hook",
@@ -225,7 +183,7 @@ def _without_hook(code: str, models: Expr, note: str) -> Rule:
         f"reuses a prefix or takes the absorbed path stops the server. {note}",
         fixes=(_OFF,),
         source=read_in(
-            "models/deepseek_common/attention_forward_methods/forward_mla.py", "forward_absorb_prepare", 678
+            "models/deepseek_common/attention_forward_methods/forward_mla.py", "forward_absorb_prepare", line, release
         ),
         signature="'NoneType' object has no attribute",
         bad=Example(
@@ -249,10 +207,16 @@ def _without_hook(code: str, models: Expr, note: str) -> Rule:
 
 
 WITHOUT_HOOK_15 = _without_hook(
-    "MDL890", MLA_WITHOUT_HOOK | KIMI_K25 | KDA, "Kimi-K2.5 has the hook from 0.5.16, Kimi-Linear and K3 from 0.5.17."
+    "MDL890",
+    MLA_WITHOUT_HOOK | KIMI_K25 | KDA,
+    "Kimi-K2.5 has the hook from 0.5.16, Kimi-Linear and K3 from 0.5.17.",
+    600,
+    "0.5.15",
 )
-WITHOUT_HOOK_16 = _without_hook("MDL891", MLA_WITHOUT_HOOK | KDA, "Kimi-Linear and K3 have the hook from 0.5.17.")
-WITHOUT_HOOK = _without_hook("MDL892", MLA_WITHOUT_HOOK, "DeepSeek, GLM-5 and Kimi have the hook.")
+WITHOUT_HOOK_16 = _without_hook(
+    "MDL891", MLA_WITHOUT_HOOK | KDA, "Kimi-Linear and K3 have the hook from 0.5.17.", 600, "0.5.16"
+)
+WITHOUT_HOOK = _without_hook("MDL892", MLA_WITHOUT_HOOK, "DeepSeek, GLM-5 and Kimi have the hook.", 678, "0.5.23")
 
 FUSED_WRITE = later(
     "MDL893",

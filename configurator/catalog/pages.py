@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from configurator.catalog import order
+from configurator.catalog.declare import NEWEST
 from configurator.catalog.families import DEEPSEEK, DIFFUSION_GEMMA
 from configurator.catalog.terms import (
     CUDA,
@@ -26,7 +27,7 @@ _OVERRIDES = "sglang/srt/arg_groups/overrides.py"
 _CONSTRAINTS = ("_mla_backend_page_constraints", 1144)
 
 
-def _page(
+def _page(  # noqa: PLR0913 - the fields that differ
     number: int,
     slug: str,
     at: int,
@@ -36,6 +37,7 @@ def _page(
     *,
     where: tuple[str, int] = _CONSTRAINTS,
     path: str = _OVERRIDES,
+    release: str = NEWEST,
 ) -> Resolution:
     symbol, line = where
     return Resolution(
@@ -45,7 +47,7 @@ def _page(
         when=when,
         sets={"page_size": size},
         because=because,
-        source=Source(path=path, symbol=symbol, release="0.5.23", line=line, basis=Basis.RECORDED),
+        source=Source(path=path, symbol=symbol, release=release, line=line, basis=Basis.RECORDED),
     )
 
 
@@ -86,7 +88,8 @@ DSA_64 = _page(
     _DSA_HERE & (CUDA | _SHUFFLED),
     64,
     "The sparse index is stored in pages of 64 tokens.",
-    where=("_deepseek_family_overrides", 172),
+    where=("_deepseek_family_overrides", 137),
+    release="0.5.21",
     path=_FAMILY,
 )
 DSA_POOLED = _page(
@@ -112,7 +115,14 @@ DSA_XPU = _page(
 _AT = order.ATTENTION + 20
 FLASHMLA = _page(534, "page-size-flashmla", _AT, uses_for_decode("flashmla"), 64, "FlashMLA reads pages of 64 tokens.")
 CUTLASS = _page(
-    535, "page-size-cutlass", _AT, uses_for_decode("cutlass_mla"), 128, "Cutlass MLA reads pages of 128 tokens."
+    535,
+    "page-size-cutlass",
+    _AT,
+    uses_for_decode("cutlass_mla"),
+    128,
+    "Cutlass MLA reads pages of 128 tokens.",
+    where=(_CONSTRAINTS[0], 1128),
+    release="0.5.19",
 )
 _NOT_32_64 = ~resolved.page_size.is_in(32, 64)
 TRTLLM_MLA = _page(
@@ -130,6 +140,8 @@ TOKENSPEED = _page(
     uses_for_decode("tokenspeed_mla") & _NOT_32_64,
     64,
     "tokenspeed_mla reads pages of 32 or 64 tokens.",
+    where=(_CONSTRAINTS[0], 1085),
+    release="0.5.22",
 )
 CUTEDSL = _page(
     538,
@@ -146,6 +158,8 @@ TRTLLM_MHA_15 = _page(
     uses("trtllm_mha") & ~resolved.page_size.is_in(16, 32, 64),
     64,
     "Up to 0.5.16 TensorRT-LLM's kernels read pages of 16, 32 or 64 tokens.",
+    where=(_CONSTRAINTS[0], 1682),
+    release="0.5.16",
 )
 TRTLLM_MHA = _page(
     540,
@@ -168,24 +182,29 @@ FA4 = _page(
 )
 
 
-def _xpu(number: int, slug: str, backend: Expr, release: str) -> Resolution:
+def _xpu(number: int, slug: str, backend: Expr, note: str, place: tuple[int, str]) -> Resolution:
+    line, release = place
     return _page(
         number,
         slug,
         order.ATTENTION + 61,
         backend & ~(resolved.page_size.is_in(64, 128) | (LATENT & resolved.page_size.is_in(16, 32))),
         128,
-        f"intel_xpu reads pages of 64 or 128 tokens, for MLA also of 16 or 32{release}.",
-        where=("_intel_xpu_page_constraint", 1324),
+        f"intel_xpu reads pages of 64 or 128 tokens, for MLA also of 16 or 32{note}.",
+        where=("_intel_xpu_page_constraint", line),
+        release=release,
     )
 
 
-INTEL_XPU_DECODE = _xpu(543, "page-size-intel-xpu-decode", DECODE_BACKEND.equals("intel_xpu"), "; up to 0.5.19")
+INTEL_XPU_DECODE = _xpu(
+    543, "page-size-intel-xpu-decode", DECODE_BACKEND.equals("intel_xpu"), "; up to 0.5.19", (1342, "0.5.19")
+)
 INTEL_XPU = _xpu(
     544,
     "page-size-intel-xpu",
     DECODE_BACKEND.equals("intel_xpu") | PREFILL_BACKEND.equals("intel_xpu"),
     "",
+    (1324, NEWEST),
 )
 _UNSET = resolved.page_size.is_unset()
 AITER_SHUFFLED = _page(

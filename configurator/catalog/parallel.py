@@ -162,7 +162,7 @@ SAME_KV_HEADS: Expr = Derived(
 ).holds()
 
 
-def _kv_layout(code: str, models: Expr, note: str) -> Rule:
+def _kv_layout(code: str, models: Expr, note: str, line: int | None, release: str) -> Rule:
     return later(
         code,
         "gqa-kv-layout",
@@ -179,15 +179,19 @@ def _kv_layout(code: str, models: Expr, note: str) -> Rule:
         f"of a group must hold the same ones: the width must be a multiple of KV heads times --dcp-size. {note} "
         "Output is wrong from the second token, and nothing says so.",
         fixes=(Choose("dcp_size"), Choose("tp_size")),
-        source=read_in("configs/model_config.py", "get_num_kv_heads", 1700),
+        source=read_in("configs/model_config.py", "get_num_kv_heads", line, release),
         signature=None,
         bad=Example(argv="--tp-size 8 --dcp-size 4 --attention-backend triton", model="llama-3.1-70b"),
         good=Example(argv="--tp-size 32 --dcp-size 4 --attention-backend triton --nnodes 4", model="llama-3.1-70b"),
     )
 
 
-KV_LAYOUT_15 = _kv_layout("DCP112", GQA, "Up to 0.5.17 this holds for every model without a latent cache.")
-KV_LAYOUT = _kv_layout("DCP113", GQA & ~QWEN35, "From 0.5.18 Qwen3.5 alone deals its KV heads out by group.")
+KV_LAYOUT_15 = _kv_layout(
+    "DCP112", GQA, "Up to 0.5.17 this holds for every model without a latent cache.", None, "0.5.17"
+)
+KV_LAYOUT = _kv_layout(
+    "DCP113", GQA & ~QWEN35, "From 0.5.18 Qwen3.5 alone deals its KV heads out by group.", 1700, "0.5.23"
+)
 
 # --- prefill context parallelism ------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from configurator.catalog import order
-from configurator.catalog.declare import fills, refuses, wheel
+from configurator.catalog.declare import NEWEST, fills, refuses, wheel
 from configurator.catalog.terms import (
     DCP_ON,
     DECODE_BACKEND,
@@ -327,7 +327,16 @@ PREFILL_GRAPH_FULL = fills(
 
 
 def _dcp(  # noqa: PLR0913, PLR0917 - the fields that differ
-    code: str, slug: str, at: int, require: Expr, says: str, because: str, line: int, signature: str, bad: Example
+    code: str,
+    slug: str,
+    at: int,
+    require: Expr,
+    says: str,
+    because: str,
+    line: int,
+    signature: str,
+    bad: Example,
+    release: str = NEWEST,
 ) -> Rule:
     return refuses(
         code,
@@ -339,7 +348,7 @@ def _dcp(  # noqa: PLR0913, PLR0917 - the fields that differ
         because=because,
         fixes=(Set("attention_backend", "flashinfer"), *_SINGLE),
         values={"prefill": PREFILL_BACKEND, "decode": DECODE_BACKEND},
-        source=wheel(_HOOK, "_validate_unified_memory_dcp", line),
+        source=wheel(_HOOK, "_validate_unified_memory_dcp", line, release),
         signature=signature,
         bad=bad,
         good=Example(argv=_DCP, model=_KIMI),
@@ -382,7 +391,7 @@ DCP_NO_PD = _dcp(
 )
 
 
-def _dcp_backends(code: str, line: int, *backends: str) -> Rule:
+def _dcp_backends(code: str, line: int, release: str, *backends: str) -> Rule:
     return _dcp(
         code,
         "unified-dcp-backends",
@@ -394,8 +403,9 @@ def _dcp_backends(code: str, line: int, *backends: str) -> Rule:
         line,
         "full-attention layers; got",
         Example(argv="--tp-size 8 --dcp-size 4 --enable-unified-memory --attention-backend triton", model=_KIMI),
+        release,
     )
 
 
-DCP_BACKENDS_20 = _dcp_backends("KVC579", 330, "flashinfer", "trtllm_mla", "cutedsl_mla", "tokenspeed_mla")
-DCP_BACKENDS = _dcp_backends("KVC580", 757, "flashinfer", "trtllm_mla", "cutedsl_mla")
+DCP_BACKENDS_20 = _dcp_backends("KVC579", 750, "0.5.22", "flashinfer", "trtllm_mla", "cutedsl_mla", "tokenspeed_mla")
+DCP_BACKENDS = _dcp_backends("KVC580", 757, NEWEST, "flashinfer", "trtllm_mla", "cutedsl_mla")

@@ -77,7 +77,6 @@ RELEASE = Release(
             dsa_rules.NO_DCP_OLD,
             *speculative.RULES,
             speculative.TRITON_SPEC,
-            model_rules.NEWER[15],
             model_rules.WITHOUT_HOOK_15,
             model_rules.FUSED_WRITE,
             model_rules.TRITON_WINDOWS,

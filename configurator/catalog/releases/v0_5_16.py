@@ -13,9 +13,8 @@ RELEASE = v0_5_15.RELEASE.derive(
     evidence="wheel sglang==0.5.16, srt/server_args.py",
     modelled=modelled_in(_TABLE),
     software={"software.flashinfer": "0.6.14", "software.sglang_kernel": "0.4.5"},
-    retire=("MDL813", "HWR473", "HWR483", "KVC582", "MDL890"),
+    retire=("HWR473", "HWR483", "KVC582", "MDL890"),
     add_rules=(
-        model_rules.NEWER[16],
         elastic.PP_1,
         elastic.NEEDS_BACKEND,
         kv_types.FP4_16,

@@ -36,7 +36,6 @@ RELEASE = v0_5_16.RELEASE.derive(
         "software.flashinfer_dcp_alltoall": True,
     },
     retire=(
-        "MDL814",
         "DCP103",
         "DCP104",
         "ATT301",
@@ -53,7 +52,6 @@ RELEASE = v0_5_16.RELEASE.derive(
         "MDL891",
     ),
     add_rules=(
-        model_rules.NEWER[17],
         dcp.CLI_COMM_BACKEND,
         dcp.COMM_BACKEND_NEEDS_DCP,
         dcp.FI_A2A_NEEDS_CUDA,

@@ -14,7 +14,6 @@ RELEASE = v0_5_17.RELEASE.derive(
     modelled=modelled_in(_TABLE),
     software={"software.flashinfer": "0.6.17", "software.sglang_kernel": "0.4.6.post1"},
     retire=(
-        "MDL815",
         "HWR462",
         "HWR469",
         "HWR474",
@@ -28,7 +27,6 @@ RELEASE = v0_5_17.RELEASE.derive(
         "MDL895",
     ),
     add_rules=(
-        model_rules.NEWER[18],
         hicache.DSPARK_ONLY,
         hicache.HOST_POOL_DECODE,
         hicache.HOST_POOL_DCP,

@@ -7,7 +7,6 @@ from configurator.catalog import (
     families,
     graphs,
     hicache,
-    model_rules,
     unified,
 )
 from configurator.catalog.flag_table import flag_table
@@ -22,9 +21,8 @@ RELEASE = v0_5_18.RELEASE.derive(
     evidence="wheel sglang==0.5.19, srt/arg_groups/parallel_hook.py",
     modelled=modelled_in(_TABLE),
     software={"software.flashinfer": "0.6.18"},
-    retire=("MDL816", "ATT302", "ATT323", "HWR475", "PDD602", "KVC528", "MDL881", "MDL896"),
+    retire=("ATT302", "ATT323", "HWR475", "PDD602", "KVC528", "MDL881", "MDL896"),
     add_rules=(
-        model_rules.NEWER[19],
         attention.without_dcp(303, attention.SUPPORT_19, "0.5.19", "0.5.19"),
         attention_limits.TRTLLM_MHA_PREFILL,
         attention_limits.TRTLLM_MHA_SM120,

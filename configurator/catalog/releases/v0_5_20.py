@@ -28,7 +28,6 @@ RELEASE = v0_5_19.RELEASE.derive(
     modelled=modelled_in(_TABLE),
     software={"software.sglang_kernel": "0.4.7"},
     retire=(
-        "MDL817",
         "DCP204",
         "DCP208",
         "DCP211",
@@ -48,7 +47,6 @@ RELEASE = v0_5_19.RELEASE.derive(
         "KVC594",
     ),
     add_rules=(
-        model_rules.NEWER[20],
         dcp.REPLICATE_Q_NEEDS_A2A,
         dcp.FI_A2A_FABRIC,
         attention.without_dcp(304, attention.SUPPORT_20, "0.5.20", "0.5.21"),

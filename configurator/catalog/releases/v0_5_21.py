@@ -20,9 +20,8 @@ RELEASE = v0_5_20.RELEASE.derive(
     table=_TABLE,
     evidence="wheel sglang==0.5.21, srt/arg_groups/parallel_hook.py and overrides.py",
     modelled=modelled_in(_TABLE),
-    retire=("MDL818", "ATT317", "PDD606", "PDD607", "PDD610", "KVC572", "KVC583", "KVC585"),
+    retire=("ATT317", "PDD606", "PDD607", "PDD610", "KVC572", "KVC583", "KVC585"),
     add_rules=(
-        model_rules.NEWER[21],
         attention_limits.TRTLLM_MLA_KV,
         disaggregation.RADIX_SPEC_21,
         disaggregation.ROLE_SWITCH,

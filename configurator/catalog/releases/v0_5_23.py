@@ -26,7 +26,6 @@ RELEASE = v0_5_22.RELEASE.derive(
     modelled=modelled_in(_TABLE),
     software={"software.flashinfer": "0.7.2", "software.sglang_kernel": "0.4.10"},
     retire=(
-        "MDL819",
         "ATT305",
         "ATT313",
         "ATT319",
