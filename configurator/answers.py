@@ -1,0 +1,214 @@
+"""Answers of the Python functions: values that also read as the JSON of the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from configurator.core.configuration import Change
+from configurator.core.engine import Finding, Report, Verdict
+from configurator.core.flag import FlagTable
+from configurator.core.rule import Choose, Resolution, Rule, Set, SetEnv, Source, Unset
+from configurator.core.unknown import is_unknown
+from configurator.launch.command import Command
+from configurator.words import describe_change, verdict_sentence
+from configurator.workspace import Workspace
+
+SCHEMA = 1
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answer to :func:`check`.
+
+    Attributes:
+        workspace: The command with its release, machine and model.
+        id: What the caller called the question, or ``None``.
+    """
+
+    workspace: Workspace
+    id: str | None = None
+
+    @property
+    def report(self) -> Report:
+        """The engine's report."""
+        return self.workspace.report
+
+    @property
+    def verdict(self) -> Verdict:
+        """``ok``, ``warn``, ``error`` or ``unknown``."""
+        return self.report.verdict
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings, in order of harm."""
+        return self.report.findings
+
+    @property
+    def resolved(self) -> Json:
+        """What the server makes of each modelled flag; what cannot be decided is left out."""
+        return {dest: value for dest, value in self.report.resolved.items() if not is_unknown(value)}
+
+    @property
+    def command(self) -> str:
+        """The command as shell text."""
+        return self.workspace.command.render()
+
+    @cached_property
+    def sentence(self) -> str:
+        """The verdict in one plain sentence."""
+        return verdict_sentence(self.workspace)
+
+    def to_json(self) -> Json:
+        """Return the document of ``check --json``."""
+        workspace = self.workspace
+        return {
+            "schema": SCHEMA,
+            "id": self.id,
+            "release": workspace.release.version,
+            "hardware": workspace.hardware.name,
+            "model": workspace.model.name,
+            "verdict": self.verdict,
+            "findings": [finding_json(workspace, finding) for finding in self.findings],
+            "resolved": self.resolved,
+            "decided_by": dict(self.report.decided_by),
+            "notes": [problem.message for problem in workspace.notes],
+            "command": one_line(workspace.command),
+        }
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """One repair.
+
+    Attributes:
+        change: What to change.
+        cost: Weighted cost; cheaper changes are milder.
+        verdict: The verdict after it.
+        command: The command after it, a flag a line.
+        diff: The difference, a flag a line.
+        line: The command after it on one line, with a launcher.
+        spelled: The change with flags as the release spells them, as in JSON.
+    """
+
+    change: Change
+    cost: float
+    verdict: Verdict
+    command: str
+    diff: str
+    line: str
+    spelled: Json
+
+    def to_json(self) -> Json:
+        """Return one entry of ``fix --json``."""
+        return {
+            **self.spelled,
+            "cost": self.cost,
+            "diff": self.diff,
+            "command": self.line,
+            "verdict": self.verdict,
+        }
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A rule, and the line of a pasted text that it was recognised by."""
+
+    rule: Rule | Resolution
+    since: str
+    until: str | None
+    line: int | None = None
+    text: str | None = None
+
+    def to_json(self) -> Json:
+        """Return one entry of ``explain --json``."""
+        rule = self.rule
+        found = {"line": self.line, "text": self.text} if self.line is not None else None
+        return {
+            "code": rule.code,
+            "slug": rule.slug,
+            "effect": rule.effect.value if isinstance(rule, Rule) else None,
+            "stage": rule.stage.value if isinstance(rule, Rule) else None,
+            "since": self.since,
+            "until": self.until,
+            "because": rule.because,
+            "fixes": [_fix_json(fix) for fix in rule.fixes] if isinstance(rule, Rule) else [],
+            "source": source_json(rule.source),
+            "match": found,
+        }
+
+
+def finding_json(workspace: Workspace, finding: Finding) -> Json:
+    """Return one finding as ``check --json`` prints it."""
+    rule, table = finding.rule, workspace.table
+    fixes = []
+    for change in workspace.fixes(finding):
+        after = workspace.apply(change)
+        fixes.append(
+            {**change_json(change, table), "label": describe_change(change, table), "command": one_line(after.command)}
+        )
+    return {
+        "code": rule.code,
+        "slug": rule.slug,
+        "effect": rule.effect.value,
+        "stage": rule.stage.value,
+        "certainty": finding.certainty,
+        "message": finding.message,
+        "because": rule.because,
+        "reason": finding.reason or None,
+        "flags": [table[dest].primary for dest in sorted(rule.flags()) if dest in table],
+        "fixes": fixes,
+        "source": source_json(rule.source),
+    }
+
+
+def source_json(source: Source) -> Json:
+    """Return where SGLang says so."""
+    return {
+        "release": source.release,
+        "path": source.path,
+        "symbol": source.symbol,
+        "line": source.line,
+        "url": source.url,
+        "basis": source.basis.value,
+    }
+
+
+def one_line(command: Command) -> str:
+    """Return a command for JSON: on one line and with a launcher, so that any shell, or ``shlex``, takes it as it is."""
+    return command.launched().render("single-line")
+
+
+def change_json(change: Change, table: FlagTable | None = None) -> Json:
+    """Return a change with flags as they are written."""
+
+    def spell(dest: str) -> str:
+        if dest.startswith("-"):
+            return dest
+        return table[dest].primary if table is not None and dest in table else "--" + dest.replace("_", "-")
+
+    document: Json = {
+        "set": {spell(d): v for d, v in change.set.items()},
+        "unset": sorted(spell(d) for d in change.unset),
+    }
+    return {**document, "env": dict(change.env)} if change.env else document
+
+
+def _fix_json(fix: Set | Unset | Choose | SetEnv) -> Json:
+    match fix:
+        case Set(dest, value):
+            return change_json(Change({dest: value}))
+        case Unset(dest):
+            return change_json(Change(unset=frozenset({dest})))
+        case Choose(dest):
+            return {"choose": "--" + dest.replace("_", "-")}
+        case SetEnv(name, value):
+            return change_json(Change(env={name: value}))
+
+
+def diff_text(before: Workspace, after: Workspace) -> str:
+    """Return the difference of two commands, a flag a line, ``-`` and ``+`` in front."""
+    sign = {"same": " ", "del": "-", "ins": "+"}
+    return "\n".join(f"{sign[op]} {line}" for op, line in before.command.diff(after.command))
