@@ -160,7 +160,11 @@ class Workspace:
         problem = self._problem_of(finding)
         if problem is None:
             return fixes(self.case, finding)
-        return tuple(change for change in self._corrections(problem) if self._clears(problem, change))
+        return tuple(
+            change
+            for change in self._corrections(problem)
+            if self._clears(problem, change) and not self._breaks_more(change)
+        )
 
     def repairs(self) -> tuple[Repair, ...]:
         """Return the changes after which nothing refuses, crashes or corrupts, cheapest first."""
@@ -231,6 +235,10 @@ class Workspace:
         except InputError:
             return False
         return all((p.kind, p.word) != (problem.kind, problem.word) for p in after.command.problems)
+
+    def _breaks_more(self, change: Change) -> bool:
+        known = {f.rule.code for f in self.report.findings if f.certain}
+        return any(f.breaks and f.rule.code not in known for f in self.apply(change).report.findings)
 
     # --- changes ----------------------------------------------------------------------------------------------------
 
