@@ -34,7 +34,7 @@ _TOKENSPEED = DECODE_BACKEND.equals("tokenspeed_mla") & SM100
 _AITER = DECODE_BACKEND.equals("aiter") & HIP
 _ASCEND = DSA & DECODE_BACKEND.equals("ascend") & NPU
 _INTEL = GQA & DECODE_BACKEND.equals("intel_xpu") & XPU
-_DSA = DSA & DECODE_BACKEND.equals("dsa")
+_DSA = DSA & DECODE_BACKEND.is_in("dsa", "nsa")
 
 SUPPORT_15 = (MLA & _MLA_ANYWHERE) | _GQA_TRITON
 SUPPORT_17 = (MLA & (_MLA_ANYWHERE | _CUTEDSL | _TOKENSPEED)) | _GQA_TRITON

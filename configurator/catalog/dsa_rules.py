@@ -199,7 +199,7 @@ NEEDS_TRTLLM = later(
     "MDL811",
     "dsa-dcp-needs-trtllm",
     210,
-    when=DSA & DCP_ON & DECODE_BACKEND.equals("dsa") & ~NPU & ~XPU,
+    when=DSA & DCP_ON & DECODE_BACKEND.is_in("dsa", "nsa") & ~NPU & ~XPU,
     require=SM100 & resolved.dsa_prefill_backend.equals("trtllm") & resolved.dsa_decode_backend.equals("trtllm"),
     says=(
         "Sparse attention under --dcp-size {asked.dcp_size} runs {resolved.dsa_prefill_backend} for prefill and "
@@ -223,7 +223,7 @@ NO_DCP_OLD = later(
     "MDL812",
     "dsa-no-dcp-old",
     210,
-    when=DSA & DCP_ON & DECODE_BACKEND.equals("dsa") & ~NPU,
+    when=DSA & DCP_ON & DECODE_BACKEND.is_in("dsa", "nsa") & ~NPU,
     says="--dcp-size {asked.dcp_size} is given for a model with sparse attention.",
     because="Up to 0.5.21 none of its backends returns the log-sum-exp that the ranks' outputs are merged by; decode "
     "stops at graph capture or at the first token.",

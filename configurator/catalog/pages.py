@@ -19,7 +19,7 @@ from configurator.catalog.terms import (
     uses,
     uses_for_decode,
 )
-from configurator.core.expr import Derived, Expr, Term, environment, flag, model, resolved
+from configurator.core.expr import Derived, Expr, Term, environment, flag, model, resolved, step
 from configurator.core.flag import FlagValue
 from configurator.core.rule import Basis, Choose, Effect, Example, Resolution, Rule, Source, Stage
 
@@ -249,16 +249,26 @@ REWRITTEN = Rule(
     accept=Example(argv="--tp-size 8 --attention-backend trtllm_mla --page-size 32", hardware="b200x8"),
 )
 
+CHUNK = Derived(
+    "tokens of a chunk in one replica of attention",
+    lambda size, replicas: size // max(replicas or 1, 1) if isinstance(size, int) and size > 0 else size,
+    (flag.chunked_prefill_size, step.attn_dp_size),
+)
+"""--chunked-prefill-size, which replicas of attention share between them."""
+
 CHUNK_SIZE = Rule(
     code="KVC502",
     slug="chunk-size-needs-pages",
     effect=Effect.REFUSES,
     stage=Stage.SERVER_ARGS,
     order=order.FINAL + 10,
-    when=flag.chunked_prefill_size.more_than(0) & ~flag.disaggregation_mode.equals("decode"),
-    require=resolved.page_size.divides(flag.chunked_prefill_size),
-    says="--chunked-prefill-size {asked.chunked_prefill_size} is not a multiple of the page size {resolved.page_size}.",
-    because="A chunk of a prompt ends at the end of a page. The page of one rank counts, whatever --dcp-size is.",
+    when=CHUNK.more_than(0) & ~flag.disaggregation_mode.equals("decode"),
+    require=resolved.page_size.divides(CHUNK),
+    says="--chunked-prefill-size {asked.chunked_prefill_size} makes chunks of {chunk} tokens, which is no multiple of "
+    "the page size {resolved.page_size}.",
+    values={"chunk": CHUNK},
+    because="A chunk of a prompt ends at the end of a page. The page of one rank counts, whatever --dcp-size is; "
+    "replicas of attention share the chunk between them.",
     fixes=(Choose("chunked_prefill_size"), Choose("page_size")),
     source=Source(
         path="sglang/srt/arg_groups/validation_hook.py",

@@ -1,6 +1,7 @@
 """SGLang 0.5.15: --dcp-size appears, on CUDA without speculation and on ROCm."""
 
 from configurator.catalog import (
+    aliases,
     attention,
     attention_defaults,
     attention_limits,
@@ -62,6 +63,7 @@ RELEASE = Release(
             parallel.ATTN_CP_DIVIDES,
             parallel.MOE_DP_ALONE,
             pages.REWRITTEN,
+            aliases.ATTENTION_REWRITTEN,
             pages.CHUNK_SIZE,
             *disaggregation.COMMON_RULES,
             disaggregation.RADIX_SPEC_15,

@@ -1,6 +1,7 @@
 """SGLang 0.5.19: trtllm_mla gains a DCP decode path; the checks move to arg_groups."""
 
 from configurator.catalog import (
+    aliases,
     attention,
     attention_limits,
     disaggregation,
@@ -23,6 +24,7 @@ RELEASE = v0_5_18.RELEASE.derive(
     software={"software.flashinfer": "0.6.18"},
     retire=("ATT302", "ATT323", "HWR475", "PDD602", "KVC528", "MDL881", "MDL896"),
     add_rules=(
+        aliases.SYMM_MEM,
         attention.without_dcp(303, attention.SUPPORT_19, "0.5.19", "0.5.19"),
         attention_limits.TRTLLM_MHA_PREFILL,
         attention_limits.TRTLLM_MHA_SM120,
@@ -33,5 +35,5 @@ RELEASE = v0_5_18.RELEASE.derive(
         unified.PAGE_MAJOR_19,
         unified.PREFILL_GRAPH_ASKED,
     ),
-    add_resolutions=(families.FAMILY_19, graphs.MULTIMODAL_19, unified.PREFILL_GRAPH),
+    add_resolutions=(aliases.SYMM_MEM_OFF, families.FAMILY_19, graphs.MULTIMODAL_19, unified.PREFILL_GRAPH),
 )

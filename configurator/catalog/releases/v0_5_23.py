@@ -45,6 +45,7 @@ RELEASE = v0_5_22.RELEASE.derive(
         "PDD611",
     ),
     add_rules=(
+        aliases.KV_REWRITTEN,
         attention.without_dcp(306, attention.SUPPORT_23, "0.5.23", "0.5.23"),
         elastic.DENSE_TP,
         elastic.DCP_WIDTH,
