@@ -1,6 +1,6 @@
 """SGLang 0.5.16: the prefill CUDA graph goes off under DCP."""
 
-from configurator.catalog import dcp, elastic, graphs, kv_types, model_rules, quiet
+from configurator.catalog import dcp_backend, elastic, graph_limits, kv_types, model_rules, quiet
 from configurator.catalog.flag_table import flag_table
 from configurator.catalog.flags import modelled_in
 from configurator.catalog.releases import v0_5_15
@@ -22,11 +22,11 @@ RELEASE = v0_5_15.RELEASE.derive(
         model_rules.WITHOUT_HOOK_16,
     ),
     add_resolutions=(
-        dcp.PREFILL_GRAPH_OFF,
-        graphs.MULTIMODAL_16,
-        graphs.K25_COMPILED,
-        graphs.K25_OFF,
-        *graphs.ROLES,
+        dcp_backend.PREFILL_GRAPH_OFF,
+        graph_limits.MULTIMODAL_16,
+        graph_limits.K25_COMPILED,
+        graph_limits.K25_OFF,
+        *graph_limits.ROLES,
         quiet.SIZING,
     ),
 )

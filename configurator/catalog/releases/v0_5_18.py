@@ -1,6 +1,6 @@
 """SGLang 0.5.18: prefill of MLA models is captured; HiCache goes with DSPARK; decode servers keep a host pool."""
 
-from configurator.catalog import graphs, hicache, kimi_k3, model_rules, pages, parallel, quiet, unified
+from configurator.catalog import graph_limits, hicache, kimi_k3, model_rules, pages, parallel, quiet, unified
 from configurator.catalog.flag_table import flag_table
 from configurator.catalog.flags import modelled_in
 from configurator.catalog.releases import v0_5_17
@@ -38,5 +38,5 @@ RELEASE = v0_5_17.RELEASE.derive(
         quiet.FAST_LOAD,
         model_rules.HYBRID_STATE_18,
     ),
-    add_resolutions=(graphs.MULTIMODAL_18, pages.KV_EVENT_BLOCK),
+    add_resolutions=(graph_limits.MULTIMODAL_18, pages.KV_EVENT_BLOCK),
 )

@@ -6,8 +6,9 @@ from configurator.catalog import (
     attention_limits,
     disaggregation,
     families,
-    graphs,
+    graph_limits,
     hicache,
+    page_major,
     unified,
 )
 from configurator.catalog.flag_table import flag_table
@@ -30,10 +31,10 @@ RELEASE = v0_5_18.RELEASE.derive(
         attention_limits.TRTLLM_MHA_SM120,
         disaggregation.TRANSFER_19,
         hicache.BUFFER_NEEDS_STORE,
-        unified.PAGE_MAJOR_ALONE,
-        unified.EQUAL_ROWS,
-        unified.PAGE_MAJOR_19,
+        page_major.PAGE_MAJOR_ALONE,
+        page_major.EQUAL_ROWS,
+        page_major.PAGE_MAJOR_19,
         unified.PREFILL_GRAPH_ASKED,
     ),
-    add_resolutions=(aliases.SYMM_MEM_OFF, families.FAMILY_19, graphs.MULTIMODAL_19, unified.PREFILL_GRAPH),
+    add_resolutions=(aliases.SYMM_MEM_OFF, families.FAMILY_19, graph_limits.MULTIMODAL_19, unified.PREFILL_GRAPH),
 )

@@ -4,8 +4,8 @@ from configurator.catalog import (
     attention_defaults,
     attention_limits,
     disaggregation,
-    hicache,
     kv_types,
+    lmcache,
     model_rules,
     unified,
 )
@@ -25,7 +25,7 @@ RELEASE = v0_5_20.RELEASE.derive(
         attention_limits.TRTLLM_MLA_KV,
         disaggregation.RADIX_SPEC_21,
         disaggregation.ROLE_SWITCH,
-        *hicache.LMCACHE_RULES,
+        *lmcache.LMCACHE_RULES,
         kv_types.FP4,
         kv_types.MLA_FP4,
         model_rules.IQUEST_FA3,

@@ -8,6 +8,7 @@ from configurator.catalog import (
     hicache,
     kimi_k3,
     kv_types,
+    page_major,
     quiet,
     speculative,
     transfer,
@@ -58,7 +59,7 @@ RELEASE = v0_5_22.RELEASE.derive(
         quiet.MEGAKERNEL,
         speculative.DECODE_RADIX,
         transfer.PREFILL_SHARDED,
-        unified.PAGE_MAJOR_23,
+        page_major.PAGE_MAJOR_23,
         unified.DCP_BACKENDS,
     ),
     add_resolutions=(
