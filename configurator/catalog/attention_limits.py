@@ -260,9 +260,6 @@ FLEX_NO_SPEC = refuses(
     good=Example(argv="--tp-size 8 --attention-backend flex_attention", model="llama-3.1-70b"),
 )
 
-# --- deterministic inference ----------------------------------------------------------------------------------------
-
-
 COMMON = (
     TRTLLM_MLA_NEEDS_BLACKWELL,
     CUTEDSL_NEEDS_SM100,
