@@ -15,6 +15,7 @@ from typing import Literal
 
 from configurator.core.configuration import Configuration
 from configurator.core.expr import Env, Evaluator, Getter, Term, Truth
+from configurator.core.fast import compile_fast
 from configurator.core.flag import FlagValue
 from configurator.core.release import Release
 from configurator.core.rule import Effect, Resolution, Rule, SetEnv, Stage
@@ -23,6 +24,7 @@ from configurator.core.unknown import Unknown, is_unknown
 Verdict = Literal["ok", "warn", "error", "unknown"]
 STEP = "step."
 _STAGES = {stage: i for i, stage in enumerate(Stage)}
+_FACTS = ("model.", "hardware.", "software.")
 _PLACE = re.compile(r"\{([a-z_]+(?:\.[A-Za-z0-9_]+)?)\}")
 
 
@@ -90,9 +92,13 @@ class Report:
 
 
 class Environment(dict[str, object]):
-    """The values of one evaluation; a key nobody set is a missing fact, or a flag or variable nobody wrote."""
+    """The values of one evaluation. A key nobody set is a missing fact; a variable nobody set has no value.
 
-    __slots__ = ()
+    Attributes:
+        unknowns: Keys whose value is unknown, of all that a release reads; ``None`` where nobody keeps count.
+    """
+
+    unknowns: set[str] | None = None
 
     def __missing__(self, key: str) -> object:
         space, _, name = key.partition(".")
@@ -116,7 +122,7 @@ class CompiledRule:
     reads: frozenset[str]
     shows: frozenset[str]
     concerns: Evaluator
-    violated: Evaluator
+    violated: Callable[[Environment], Truth]
     flags: frozenset[str]
     sort_key: tuple[int, int, int, str]
     message: Callable[[Env], str]
@@ -127,7 +133,7 @@ class CompiledResolution:
     """A resolution as functions of an environment."""
 
     resolution: Resolution
-    applies: Evaluator
+    applies: Callable[[Environment], Truth]
     sets: tuple[tuple[str, Getter | None, FlagValue], ...]
 
     def values(self, env: Env) -> dict[str, object]:
@@ -170,8 +176,12 @@ class Engine:
         self.variables = tuple(
             dict.fromkeys(fix for rule in release.rules.values() for fix in rule.fixes if isinstance(fix, SetEnv))
         )
+        rules, resolutions = release.rules.values(), release.resolutions.values()
+        read = frozenset[str]().union(*(rule.reads() for rule in rules), *(r.reads() for r in resolutions))
+        self._fact_keys = {key for key in read if key.startswith(_FACTS)}
         self._depends_on: dict[str, frozenset[str]] = {}
         self._slices: dict[frozenset[str], Slice] = {}
+        self._touched: dict[frozenset[str], tuple[tuple[CompiledRule, ...], Slice]] = {}
         self.unavoidable: dict[Hashable, bool] = {}
         """Answers of :func:`configurator.core.conflict.unavoidable`, which depend on nothing but their key."""
         self.option_keys = {dest: self._option_keys(dest) for dest in release.modelled}
@@ -182,7 +192,7 @@ class Engine:
 
     def environment(
         self, configuration: Configuration, facts: Mapping[str, object], unread: Mapping[str, Unknown] | None = None
-    ) -> tuple[Env, dict[str, str]]:
+    ) -> tuple[Environment, dict[str, str]]:
         """Return the environment after all resolutions, and which of them decided what."""
         env = self.start(configuration, facts, unread)
         return env, self.resolve(env)
@@ -194,6 +204,9 @@ class Engine:
         env = Environment(self.defaults)
         env.update(self.release.software)
         env.update(facts)
+        unknowns = self._fact_keys.difference(env)
+        unknowns.update([key for key, value in facts.items() if type(value) is Unknown])
+        env.unknowns = unknowns
         for dest, value in configuration.flags.items():
             env[f"asked.{dest}"] = env[f"resolved.{dest}"] = value
             env[f"given.{dest}"] = True
@@ -202,6 +215,7 @@ class Engine:
         for dest, unknown in (unread or {}).items():
             env[f"asked.{dest}"] = env[f"resolved.{dest}"] = unknown
             env[f"given.{dest}"] = True
+            unknowns.update((f"asked.{dest}", f"resolved.{dest}"))
         return env
 
     def _option_keys(self, dest: str) -> frozenset[str]:
@@ -220,9 +234,26 @@ class Engine:
                 if any(key in wanted for key, _, _ in compiled.sets):
                     kept.append(compiled)
                     wanted |= compiled.resolution.reads()
-            facts = sorted(key for key in wanted if key.startswith(("model.", "hardware.", "software.")))
+            facts = sorted(key for key in wanted if key.startswith(_FACTS))
             found = self._slices[keys] = Slice(tuple(reversed(kept)), tuple(facts))
         return found
+
+    def touched(self, names: frozenset[str]) -> tuple[tuple[CompiledRule, ...], Slice]:
+        """Return the rules that a change of *names* can make hold or not hold, and what decides on them.
+
+        Args:
+            names: Flags by ``dest``, variables as ``env.NAME``.
+        """
+        found = self._touched.get(names)
+        if found is None:
+            rules = tuple(c for c in self.rules if names & self.depends_on(c.rule))
+            found = self._touched[names] = rules, self.slice(frozenset[str]().union(*(c.reads for c in rules)))
+        return found
+
+    def holding(self, case: Case) -> frozenset[str]:
+        """Return the codes of all rules that *case* certainly violates, whatever their effect."""
+        env, _ = self.environment(case.configuration, case.facts, case.unread)
+        return frozenset(c.rule.code for c in self.rules if c.violated(env) is True)
 
     def resolve(self, env: Environment, resolutions: Iterable[CompiledResolution] | None = None) -> dict[str, str]:
         """Apply all resolutions, or these, to *env* in place; return the slug that decided each dest.
@@ -246,6 +277,8 @@ class Engine:
                 elif env[key] != value:
                     env[key] = truth
                     decided.pop(dest, None)
+                if env.unknowns is not None:
+                    (env.unknowns.add if type(env[key]) is Unknown else env.unknowns.discard)(key)
         return decided
 
     def depends_on(self, rule: Rule) -> frozenset[str]:
@@ -335,7 +368,7 @@ def check(case: Case) -> Report:
 def _compile_rule(rule: Rule) -> CompiledRule:
     when, require = rule.when.compile(), rule.require.compile()
 
-    def violated(env: Env) -> Truth:
+    def slowly(env: Env) -> Truth:
         concerned = when(env)
         if concerned is False:
             return False
@@ -344,7 +377,14 @@ def _compile_rule(rule: Rule) -> CompiledRule:
             return False
         return concerned if met is False else met
 
-    def skipped(env: Env) -> Truth:
+    fast, reads = compile_fast(rule.when, rule.require), rule.reads()
+
+    def violated(env: Environment) -> Truth:
+        if env.unknowns is not None and reads.isdisjoint(env.unknowns):
+            return fast(env)
+        return slowly(env)
+
+    def skipped(env: Environment) -> Truth:
         return False if env["model.is_placeholder"] is True else violated(env)
 
     # With --model-path none or dummy the server returns before it validates anything but the command line.
@@ -356,7 +396,7 @@ def _compile_rule(rule: Rule) -> CompiledRule:
     shown = [rule.values[part] if part in rule.values else Term(part) for part in parts[1::2]]
     return CompiledRule(
         rule,
-        rule.reads() | {"model.is_placeholder"},
+        reads | {"model.is_placeholder"},
         frozenset[str]().union(*(term.reads() for term in shown)),
         when,
         skipped if early else violated,
@@ -398,4 +438,11 @@ def _compile_resolution(resolution: Resolution) -> CompiledResolution:
         )
         for dest, value in resolution.sets.items()
     )
-    return CompiledResolution(resolution, resolution.when.compile(), sets)
+    slowly, fast, reads = resolution.when.compile(), compile_fast(resolution.when), resolution.when.reads()
+
+    def applies(env: Environment) -> Truth:
+        if env.unknowns is not None and reads.isdisjoint(env.unknowns):
+            return fast(env)
+        return slowly(env)
+
+    return CompiledResolution(resolution, applies, sets)

@@ -207,7 +207,7 @@ class Compare(Expr):
 
             return two
         constant = self.right
-        if constant is None:
+        if constant is None and self.operator in ("is", "is not"):
             unset = self.operator == "is"
 
             def empty(env: Env) -> Truth:

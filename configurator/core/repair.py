@@ -11,13 +11,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, islice
 from math import inf
 
 from configurator.core.availability import AUTO, Auto, Choice, change_to, choices, chosen
 from configurator.core.configuration import Change
 from configurator.core.conflict import conflict
-from configurator.core.engine import Case, CompiledRule, Engine, Finding, Verdict, engine_for
+from configurator.core.engine import Case, CompiledRule, Engine, Environment, Finding, Verdict, engine_for
 from configurator.core.rule import Choose, Effect, Rule, Set, SetEnv, Unset
 
 _BUDGET = 6000
@@ -25,6 +25,9 @@ _BUDGET = 6000
 
 _DEARER = 5.0
 """Alternatives that cost so much more than the cheapest repair are none: nobody would take them."""
+
+
+_MOST_FIXES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +51,16 @@ def fixes(case: Case, finding: Finding) -> tuple[Change, ...]:
     The ways the rule declares come first, in its own order; then single changes of the flags it reads, by cost.
     """
     engine = engine_for(case.release)
-    before = engine.check(case)
-    bad_before = {f.rule.code for f in before.findings if f.certain}
+    before = engine.holding(case)
     found: list[Change] = []
     rule = finding.rule
 
     def works(change: Change) -> bool:
-        after = engine.check(_after(case, change))
-        for other in after.findings:
-            if other.rule.code == rule.code:
-                return False
-            as_bad = other.rule.effect.breaks or other.rule.effect.rank <= rule.effect.rank
-            if as_bad and other.certain and other.rule.code not in bad_before:
-                return False
-        return True
+        return _clears(engine, _after(case, change), rule, before, _names(change))
 
     for change in _declared(engine, case, rule):
+        if len(found) == _MOST_FIXES:
+            break
         if change not in found and works(change):
             found.append(change)
     if not found and rule.effect is not Effect.UNVERIFIED:
@@ -74,8 +71,32 @@ def fixes(case: Case, finding: Finding) -> tuple[Change, ...]:
             ),
             key=lambda pair: pair[0],
         )
-        found.extend(change for _, change in single if works(change))
-    return tuple(found[:6])
+        found.extend(islice((change for _, change in single if works(change)), _MOST_FIXES))
+    return tuple(found)
+
+
+def _clears(engine: Engine, after: Case, rule: Rule, before: frozenset[str], names: frozenset[str]) -> bool:
+    """Tell whether *rule* surely no longer holds *after* a change of *names*, and nothing as bad holds that did not."""
+    rules, part = engine.touched(names)
+    own = next((c for c in rules if c.rule.code == rule.code), None)
+    if own is None:
+        return False
+    env = engine.start(after.configuration, after.facts, after.unread)
+    first = Environment(env)
+    first.unknowns = set(env.unknowns or ())
+    engine.resolve(first, engine.slice(own.reads).resolutions)
+    if own.violated(first) is not False:
+        return False
+    engine.resolve(env, part.resolutions)
+    return not any(
+        c.violated(env) is True
+        for c in rules
+        if (c.rule.effect.breaks or c.rule.effect.rank <= rule.effect.rank) and c.rule.code not in before
+    )
+
+
+def _names(change: Change) -> frozenset[str]:
+    return frozenset({*change.set, *change.unset, *(f"env.{name}" for name in change.env)})
 
 
 def _after(case: Case, change: Change) -> Case:
@@ -129,7 +150,7 @@ def _runs_dcp(engine: Engine, case: Case) -> bool:
 def _ranked(engine: Engine, case: Case, goal: _Goal, limit: int) -> Iterator[Repair]:
     shapes: set[frozenset[str]] = set()
     for change, cost in _search(engine, case, goal, _DEARER):
-        shape = frozenset({*change.set, *change.unset, *change.env})
+        shape = _names(change)
         if shape in shapes:
             continue
         shapes.add(shape)
