@@ -1,4 +1,4 @@
-"""The Python functions: check, fix, explain, emit, parse, probe. Each returns a value that also reads as JSON."""
+"""The Python functions: check, fix, explain, emit, capacity, parse, probe. Each returns a value that also reads as JSON."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from configurator.launch.command import Command
 from configurator.launch.emit import emit as emit_files
 from configurator.launch.emitted import EmittedFile, Target
 from configurator.launch.parse import parse as parse_command
+from configurator.planner.report import CapacityReport
 from configurator.workspace import Workspace
 
 __all__ = [
     "SCHEMA",
     "BrokenCommandError",
+    "CapacityReport",
     "Explained",
     "Json",
     "Repaired",
@@ -229,6 +231,69 @@ def _workspace_of(source: Configuration | Command | Workspace | Words, facts: Ma
     if isinstance(source, Command):
         source = source.render()
     return check(source, **facts).workspace
+
+
+def capacity(
+    command: Workspace | Words,
+    *,
+    context: int | None = None,
+    batch: int | None = None,
+    weights_gib: float | None = None,
+    measured_rows: int | None = None,
+    measured_dcp_size: int = 1,
+    **facts: Any,
+) -> CapacityReport:
+    """Return what fits and what a decode step costs: modelled figures, each with its basis.
+
+    A command that does not run is planned as its first repair, and the report says so.
+
+    Args:
+        command: A command in any form, or a workspace.
+        context: Context of each request, in tokens.
+        batch: Requests of a decode step.
+        weights_gib: Size of the checkpoint's weights; by default from its safetensors index, where it is here, or counted.
+        measured_rows: Rows of one rank that a real start gave (``max_total_num_tokens`` of its log).
+        measured_dcp_size: DCP size of that start.
+        facts: The keyword arguments of :func:`check`.
+
+    Raises:
+        InputError: A number makes no sense, or :func:`check` raises it.
+    """
+    from configurator.planner.deployment import GIB, Deployment  # noqa: PLC0415 - only those who plan pay for it
+    from configurator.planner.memory import Measured  # noqa: PLC0415
+    from configurator.planner.report import plan  # noqa: PLC0415
+    from configurator.planner.weights import checkpoint_size  # noqa: PLC0415
+    from configurator.words import describe_change  # noqa: PLC0415
+
+    written = command if isinstance(command, Workspace) else check(command, **facts).workspace
+    planned, changes, notes = written, "", []
+    if written.report.verdict == "error":
+        repair = next(iter(written.repairs()), None)
+        if repair is None:
+            notes.append(
+                "The command does not run and nothing repairs it; the figures are those of the flags as written."
+            )
+        else:
+            planned, changes = written.apply(repair.change), describe_change(repair.change, written.table)
+            notes.append(f"The command as written does not run; the figures are those of its repair: {changes}.")
+    if weights_gib is not None and not 0 < weights_gib < 1_000_000:
+        raise InputError(
+            f"Weights of {weights_gib:g} GiB were given; no checkpoint has that size.", part=str(weights_gib)
+        )
+    path = planned.command.model_path
+    return plan(
+        Deployment.of(planned.case, planned.report.resolved),
+        hardware=planned.hardware.name,
+        model=planned.model.name,
+        command=one_line(planned.command),
+        computed_for="written" if planned is written else "repaired",
+        changes=changes,
+        notes=notes,
+        batch_size=batch,
+        context_tokens=context,
+        checkpoint_bytes=int(weights_gib * GIB) if weights_gib else checkpoint_size(path) if path else None,
+        measured=None if measured_rows is None else Measured(measured_rows, measured_dcp_size),
+    )
 
 
 def probe() -> HardwareSnapshot:

@@ -37,6 +37,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("fix", "repairs of a launch command, cheapest first", "configurator.cli.fix"),
     Command("explain", "a rule, or the rules a pasted error comes from", "configurator.cli.explain"),
     Command("emit", "ready-to-run output, one block for each node", "configurator.cli.emit"),
+    Command("capacity", "memory, tokens, longest context, latency, break-even", "configurator.cli.capacity"),
     Command("probe", "what this machine tells of its GPUs", "configurator.cli.probe"),
     Command("bench", "the microbenchmark of the DCP exchange", "configurator.cli.bench"),
     Command("app", "serve the page with Voila", "configurator.cli.app"),

@@ -1,0 +1,253 @@
+"""The answer to "does it fit, how long a context, is it faster or only bigger": memory and latency of one command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from configurator.core.unknown import Unknown, is_unknown
+from configurator.planner.deployment import GIB, Deployment
+from configurator.planner.latency import LatencyPlan, plan_latency
+from configurator.planner.memory import Measured, MemoryPlan, plan_memory
+
+SCHEMA = 1
+DEFAULT_BATCH = 8
+"""Requests of a step where nobody says how many: the smallest batch the published checks cover."""
+DEFAULT_CONTEXT = 32_768
+"""Context of each request where nobody says, and where the model takes as much."""
+
+Json = dict[str, Any]
+Computed = Literal["written", "repaired"]
+
+
+@dataclass(frozen=True)
+class CapacityReport:
+    """Memory and latency of one command on one machine.
+
+    Attributes:
+        release: SGLang version.
+        hardware: Name of the machine.
+        model: Name of the model.
+        server: The server that was planned.
+        memory: What fits, or why it cannot be told.
+        latency: What a step costs, or why it cannot be told.
+        computed_for: ``repaired`` where the command as written does not run.
+        command: The command that was planned, on one line.
+        changes: What the repair changed, in words; empty for the written command.
+        notes: What to know beside the figures.
+    """
+
+    release: str
+    hardware: str
+    model: str
+    server: Deployment
+    memory: MemoryPlan | Unknown
+    latency: LatencyPlan | Unknown
+    computed_for: Computed
+    command: str
+    changes: str
+    notes: tuple[str, ...]
+
+    @property
+    def fits(self) -> bool | Unknown:
+        """Whether the server fits its GPUs."""
+        return self.memory if is_unknown(self.memory) else self.memory.fits
+
+    @property
+    def sentence(self) -> str:
+        """The answer in one sentence."""
+        memory = self.memory
+        if is_unknown(memory):
+            return f"It cannot be told here what fits: {memory.reason}."
+        if not memory.fits:
+            return next((note for note in memory.notes if note.startswith("It does not fit")), "It does not fit.")
+        each = " in each of its attention replicas" if memory.replicas > 1 else ""
+        than = f", {memory.gain_over_dcp1:.1f} times what DCP 1 holds" if self.server.dcp_size > 1 else ""
+        longest = memory.max_context_tokens
+        if is_unknown(longest):
+            return f"One server holds {tokens_text(memory.logical_tokens)} KV tokens{each}{than}."
+        by = "set by the model" if memory.limited_by == "model" else "set by memory"
+        return (
+            f"One server holds {tokens_text(memory.logical_tokens)} KV tokens{each}{than}; "
+            f"the longest request is {longest:,} tokens, {by}."
+        )
+
+    @property
+    def latency_sentence(self) -> str:
+        """Whether DCP is faster or only bigger, in one sentence."""
+        plan, dcp = self.latency, self.server.dcp_size
+        if is_unknown(plan):
+            return f"The time of a step cannot be modelled here: {plan.reason}."
+        if dcp == 1:
+            return "Without DCP there is nothing to break even with: each rank reads the whole context."
+        if plan.break_even_tokens is None:
+            return f"DCP {dcp} is bigger, not faster: it adds capacity, and no context length pays for its exchange."
+        return (
+            f"DCP {dcp} is faster than TP alone only once the batch holds more than about "
+            f"{rounded(plan.break_even_tokens)} context tokens; below that it costs latency and buys only capacity."
+        )
+
+    def to_json(self) -> Json:
+        """Return the document of ``capacity --json``; what is not known is null, with its reason among the notes."""
+        memory = self.memory
+        notes = list(self.notes)
+        document: Json = {
+            "schema": SCHEMA,
+            "release": self.release,
+            "hardware": self.hardware,
+            "model": self.model,
+            "computed_for": self.computed_for,
+            "command": self.command,
+        }
+        if is_unknown(memory):
+            notes.append(f"Memory is unknown: {memory.reason}.")
+            keys = (
+                "cell_bytes",
+                "rows_per_rank",
+                "logical_tokens",
+                "max_context_tokens",
+                "gain_over_dcp1",
+                "error_band",
+            )
+            document |= {"fits": None, "per_gpu": [], **dict.fromkeys(keys)}
+        else:
+            longest = memory.max_context_tokens
+            if is_unknown(longest):
+                notes.append(f"The longest context is unknown: {longest.reason}.")
+            notes.extend(memory.notes)
+            document |= {
+                "fits": memory.fits,
+                "per_gpu": [
+                    {"name": i.name, "bytes": i.bytes, "basis": i.basis, "label": i.label, "how": i.how}
+                    for i in memory.items
+                ],
+                "total_bytes": memory.total_bytes,
+                "mem_fraction_static": memory.mem_fraction_static,
+                "cell_bytes": memory.cell.budgeted,
+                "rows_per_rank": memory.rows_per_rank,
+                "logical_tokens": memory.logical_tokens,
+                "replicas": memory.replicas,
+                "page_tokens": memory.page_tokens,
+                "max_context_tokens": None if is_unknown(longest) else longest,
+                "max_context_limited_by": memory.limited_by,
+                "gain_over_dcp1": memory.gain_over_dcp1,
+                "error_band": list(memory.error_band),
+            }
+        document["latency"] = self._latency_json(notes)
+        return {**document, "notes": notes}
+
+    def _latency_json(self, notes: list[str]) -> Json:
+        plan = self.latency
+        if is_unknown(plan):
+            notes.append(f"Latency is unknown: {plan.reason}.")
+            keys = ("per_layer_us", "per_token_ms", "break_even_total_context_tokens")
+            return {**dict.fromkeys(keys), "valid": False, "basis": f"unknown: {plan.reason}"}
+        if self.server.dcp_size > 1 and plan.break_even_tokens is None:
+            notes.append(self.latency_sentence)
+        if is_unknown(plan.per_token_ms):
+            notes.append(f"The time of a whole step is unknown: {plan.per_token_ms.reason}.")
+        return {
+            "per_layer_us": round(plan.per_layer_us, 3),
+            "per_token_ms": None if is_unknown(plan.per_token_ms) else round(plan.per_token_ms, 4),
+            "break_even_total_context_tokens": plan.break_even_tokens,
+            "valid": plan.valid,
+            "basis": plan.basis,
+            "batch_size": plan.batch_size,
+            "context_tokens": plan.context_tokens,
+            "attention_us": round(plan.attention_us, 3),
+            "exchange_us": round(plan.exchange_us, 3),
+            "tp_only_attention_us": round(plan.tp_only_us, 3),
+            "collectives": [
+                {
+                    "step": c.step,
+                    "operation": c.operation,
+                    "payload_bytes": c.payload_bytes,
+                    "time_us": round(c.time_us, 3),
+                }
+                for c in plan.collectives
+            ],
+        }
+
+
+def plan(  # noqa: PLR0913 - one keyword for each thing the user may say
+    server: Deployment,
+    *,
+    hardware: str,
+    model: str,
+    command: str,
+    computed_for: Computed = "written",
+    changes: str = "",
+    notes: Sequence[str] = (),
+    batch_size: int | None = None,
+    context_tokens: int | None = None,
+    checkpoint_bytes: int | None = None,
+    measured: Measured | None = None,
+) -> CapacityReport:
+    """Return memory and latency of *server*.
+
+    Args:
+        server: The server.
+        hardware: Name of the machine.
+        model: Name of the model.
+        command: The command it stands for, on one line.
+        computed_for: Whether that is the command as written.
+        changes: What a repair changed, in words.
+        notes: What to say beside the figures.
+        batch_size: Requests of a step; :data:`DEFAULT_BATCH` by default.
+        context_tokens: Context of each; :data:`DEFAULT_CONTEXT`, or what the model takes, by default.
+        checkpoint_bytes: Size of the checkpoint's weights, where somebody looked.
+        measured: Rows a real start of this server gave.
+
+    Raises:
+        InputError: A number makes no sense.
+    """
+    batch = DEFAULT_BATCH if batch_size is None else batch_size
+    context = _default_context(server) if context_tokens is None else context_tokens
+    memory = plan_memory(server, checkpoint_bytes=checkpoint_bytes, measured=measured)
+    latency = plan_latency(server, batch_size=batch, context_tokens=context, checkpoint_bytes=checkpoint_bytes)
+    said = list(notes)
+    if is_unknown(memory) and (gaps := _gaps(server)):
+        said.append(f"To plan for this model, its config.json must tell more: {'; '.join(gaps)}.")
+    if not is_unknown(memory) and memory.fits and batch * context > memory.logical_tokens:
+        said.append(
+            f"{batch} requests of {context:,} tokens do not fit at once: {batch * context:,} of "
+            f"{memory.logical_tokens:,} tokens. The latency is that of a batch the server would have to split."
+        )
+    return CapacityReport(
+        server.release, hardware, model, server, memory, latency, computed_for, command, changes, tuple(said)
+    )
+
+
+_SHAPE = (
+    "attention_kind", "num_heads", "num_kv_heads", "head_dim", "v_head_dim", "kv_lora_rank", "qk_rope_head_dim",
+    "qk_nope_head_dim", "hidden_size", "num_layers", "num_attention_layers", "index_head_dim", "num_index_layers",
+    "quantization", "torch_dtype", "vocab_size", "num_experts", "intermediate_size", "moe_intermediate_size",
+)  # fmt: skip
+
+
+def _gaps(server: Deployment) -> list[str]:
+    """Return the reasons why numbers of the model's shape are not known, each once."""
+    found = (server.facts.get(f"model.{name}") for name in _SHAPE)
+    return list(dict.fromkeys(value.reason for value in found if is_unknown(value)))
+
+
+def _default_context(server: Deployment) -> int:
+    takes = server.flags.get("context_length") or server.facts.get("model.max_position_embeddings")
+    return min(takes, DEFAULT_CONTEXT) if isinstance(takes, int) and takes > 0 else DEFAULT_CONTEXT
+
+
+def tokens_text(tokens: int) -> str:
+    """Return a number of tokens for reading: ``2.75 million``, ``37,180``."""
+    return f"{tokens / 1e6:.2f} million" if tokens >= 1_000_000 else f"{tokens:,}"
+
+
+def rounded(tokens: int) -> str:
+    """Return a number of tokens with two digits that mean something: ``89,000``."""
+    digits = max(len(str(tokens)) - 2, 0)
+    return f"{round(tokens, -digits):,}"
+
+
+def gib_text(size: int) -> str:
+    """Return bytes as GiB."""
+    return f"{size / GIB:.2f}"
