@@ -129,15 +129,14 @@ def _availability(engine: Engine, case: Case, dest: str, choice: Choice, *, is_c
     blocking: list[Finding] = []
     stuck = False
     undecided = ""
-    for compiled in engine.breaking_by_flag[dest]:
-        truth = compiled.violated(env)
+    for compiled, truth in engine.violations(engine.breaking_by_flag[dest], env):
         if truth is True:
             blocking.append(Finding(compiled.rule, certain=True, message=compiled.message(env)))
             stuck = stuck or (not is_chosen and unavoidable(engine, at, compiled, frozenset({dest})))
         elif is_unknown(truth) and not undecided:
             undecided = truth.reason
     becomes = env[f"resolved.{dest}"] if isinstance(choice, Auto) else None
-    slows = any(c.violated(env) is True for c in engine.slowing_by_flag[dest])
+    slows = any(truth is True for _, truth in engine.violations(engine.slowing_by_flag[dest], env))
     label = label_of(engine, dest, choice)
     if blocking:
         codes = tuple(f.rule.code for f in blocking)

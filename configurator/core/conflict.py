@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 
 from configurator.core.engine import Case, CompiledResolution, CompiledRule, Engine, Environment
@@ -93,7 +93,7 @@ def _with_given(env: Environment, given: Mapping[str, bool]) -> Environment:
     return told
 
 
-def _outcomes(engine: Engine, resolutions: Sequence[CompiledResolution], env: Environment) -> Iterator[Environment]:
+def _outcomes(engine: Engine, resolutions: tuple[CompiledResolution, ...], env: Environment) -> Iterator[Environment]:
     """Yield what *resolutions* may make of *env*: both cases where it cannot be decided whether one applies."""
     waiting, forks = [(env, 0)], 0
     while waiting:

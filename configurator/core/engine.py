@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from configurator.core.configuration import Configuration
 from configurator.core.expr import Env, Evaluator, Getter, Term, Truth
-from configurator.core.fast import compile_fast
+from configurator.core.fast import UnknownValueError, compile_checks, compile_fast, compile_steps
 from configurator.core.flag import FlagValue
 from configurator.core.release import Release
 from configurator.core.rule import Effect, Resolution, Rule, SetEnv, Stage
@@ -24,6 +24,7 @@ from configurator.core.unknown import Unknown, is_unknown
 Verdict = Literal["ok", "warn", "error", "unknown"]
 STEP = "step."
 _STAGES = {stage: i for i, stage in enumerate(Stage)}
+_COLD_USES = 4
 _FACTS = ("model.", "hardware.", "software.")
 _PLACE = re.compile(r"\{([a-z_]+(?:\.[A-Za-z0-9_]+)?)\}")
 
@@ -154,6 +155,28 @@ class Slice:
     facts: tuple[str, ...]
 
 
+class _Warm:
+    """A function that is worth making only for what is asked again and again: a command line asks once."""
+
+    __slots__ = ("_make", "_uses", "function", "of", "others", "reads")
+
+    def __init__(self, of: object, reads: frozenset[str], make: Callable[[], Any]) -> None:
+        self.of = of  # kept alive: it is known by its identity
+        self.reads = reads
+        self.others: tuple[int, ...] = ()
+        self._make = make
+        self._uses = 0
+        self.function: Any = None
+
+    def get(self) -> Any:
+        """Return the function from the fifth call on, ``None`` before."""
+        if self.function is None:
+            self._uses += 1
+            if self._uses > _COLD_USES:
+                self.function = self._make()
+        return self.function
+
+
 class Engine:
     """A release, compiled. Get one with :func:`engine_for`."""
 
@@ -182,6 +205,8 @@ class Engine:
         self._depends_on: dict[str, frozenset[str]] = {}
         self._slices: dict[frozenset[str], Slice] = {}
         self._touched: dict[frozenset[str], tuple[tuple[CompiledRule, ...], Slice]] = {}
+        self._rules_about: dict[frozenset[str], tuple[CompiledRule, ...]] = {}
+        self._warm: dict[tuple[int, frozenset[str] | None], _Warm] = {}
         self.unavoidable: dict[Hashable, bool] = {}
         """Answers of :func:`configurator.core.conflict.unavoidable`, which depend on nothing but their key."""
         self.option_keys = {dest: self._option_keys(dest) for dest in release.modelled}
@@ -247,15 +272,15 @@ class Engine:
         found = self._touched.get(names)
         if found is None:
             rules = tuple(c for c in self.rules if names & self.depends_on(c.rule))
-            found = self._touched[names] = rules, self.slice(frozenset[str]().union(*(c.reads for c in rules)))
+            found = self._touched[names] = rules, self._slice_of(rules)
         return found
 
     def holding(self, case: Case) -> frozenset[str]:
         """Return the codes of all rules that *case* certainly violates, whatever their effect."""
         env, _ = self.environment(case.configuration, case.facts, case.unread)
-        return frozenset(c.rule.code for c in self.rules if c.violated(env) is True)
+        return frozenset(c.rule.code for c, truth in self.violations(self.rules, env) if truth is True)
 
-    def resolve(self, env: Environment, resolutions: Iterable[CompiledResolution] | None = None) -> dict[str, str]:
+    def resolve(self, env: Environment, resolutions: tuple[CompiledResolution, ...] | None = None) -> dict[str, str]:
         """Apply all resolutions, or these, to *env* in place; return the slug that decided each dest.
 
         Where it cannot be decided whether a resolution applies, what it would set becomes unknown, unless it
@@ -264,7 +289,10 @@ class Engine:
         decided: dict[str, str] = {}
         if env["model.is_placeholder"] is True:
             return decided
-        for compiled in self.resolutions if resolutions is None else resolutions:
+        steps = self.resolutions if resolutions is None else resolutions
+        if self._resolved_fast(env, steps, decided):
+            return decided
+        for compiled in steps:
             truth = compiled.applies(env)
             if truth is False:
                 continue
@@ -280,6 +308,61 @@ class Engine:
                 if env.unknowns is not None:
                     (env.unknowns.add if type(env[key]) is Unknown else env.unknowns.discard)(key)
         return decided
+
+    def _resolved_fast(self, env: Environment, steps: tuple[CompiledResolution, ...], decided: dict[str, str]) -> bool:
+        """Apply *steps* at one go where nothing that they read is unknown; tell whether that was so."""
+        if not steps or env.unknowns is None:
+            return False
+        warm = self._warm.get((id(steps), None))
+        if warm is None:
+            reads = frozenset[str]().union(*(c.resolution.reads() for c in steps))
+            warm = self._warm[id(steps), None] = _Warm(steps, reads, lambda: _compile_steps(steps))
+        if not warm.reads.isdisjoint(env.unknowns):
+            return False
+        fast = warm.function or warm.get()
+        if fast is None:
+            return False
+        before = dict(env)
+        try:
+            fast(env, decided)
+        except UnknownValueError:
+            env.update(before)
+            decided.clear()
+            return False
+        return True
+
+    def violations(self, rules: tuple[CompiledRule, ...], env: Environment) -> list[tuple[CompiledRule, Truth]]:
+        """Return those of *rules* that resolved *env* violates, with ``True``, or may violate, with what is unknown."""
+        if not rules or env.unknowns is None or env["model.is_placeholder"] is True:
+            found = ((compiled, compiled.violated(env)) for compiled in rules)
+            return [(compiled, truth) for compiled, truth in found if truth is not False]
+        known, undecided = self._told_apart(rules, env.unknowns)
+        fast = known.function or known.get()
+        if fast is None:
+            found = ((compiled, compiled.violated(env)) for compiled in rules)
+            return [(compiled, truth) for compiled, truth in found if truth is not False]
+        certain: list[int] = fast(env)
+        if not undecided:
+            return [(rules[at], True) for at in certain]
+        truths: dict[int, Truth] = dict.fromkeys(certain, True)
+        truths.update((at, rules[at].violated(env)) for at in undecided)
+        return [(rules[at], truths[at]) for at in sorted(truths) if truths[at] is not False]
+
+    def _told_apart(self, rules: tuple[CompiledRule, ...], unknowns: set[str]) -> tuple[_Warm, tuple[int, ...]]:
+        """Return a function for those of *rules* that read nothing unknown, and the places of the others."""
+        whole = self._warm.get((id(rules), None))
+        if whole is None:
+            reads = frozenset[str]().union(*(c.reads for c in rules))
+            whole = self._warm[id(rules), None] = _Warm(rules, reads, lambda: _compile_rules(rules, range(len(rules))))
+        in_the_way = whole.reads & unknowns
+        if not in_the_way:
+            return whole, ()
+        part = self._warm.get((id(rules), in_the_way))
+        if part is None:
+            places = [at for at, c in enumerate(rules) if c.reads.isdisjoint(in_the_way)]
+            part = self._warm[id(rules), in_the_way] = _Warm(rules, whole.reads, lambda: _compile_rules(rules, places))
+            part.others = tuple(at for at in range(len(rules)) if at not in set(places))
+        return part, part.others
 
     def depends_on(self, rule: Rule) -> frozenset[str]:
         """Return what can change whether *rule* is violated: flags by ``dest``, variables as ``env.NAME``.
@@ -306,10 +389,7 @@ class Engine:
         """Return all findings of *case*, certain or not, with what the server would resolve."""
         env, decided = self.environment(case.configuration, case.facts, case.unread)
         findings = []
-        for compiled in self.rules:
-            truth = compiled.violated(env)
-            if truth is False:
-                continue
+        for compiled, truth in self.violations(self.rules, env):
             if is_unknown(truth):
                 findings.append(
                     Finding(compiled.rule, certain=False, message=compiled.message(env), reason=truth.reason)
@@ -345,13 +425,18 @@ class Engine:
             about: Only rules about one of these flags; ``None`` for all.
         """
         env = self.start(configuration, case.facts, case.unread)
-        rules: Iterable[CompiledRule] = self.breaking
-        if about is None:
-            self.resolve(env)
-        else:
-            rules = {id(c): c for dest in about for c in self.breaking_by_flag.get(dest, ())}.values()
-            self.resolve(env, self.slice(frozenset[str]().union(*(c.reads for c in rules))).resolutions)
-        return frozenset(c.rule.code for c in rules if c.violated(env) is True)
+        rules = self.breaking if about is None else self._about(frozenset(about))
+        self.resolve(env, None if about is None else self._slice_of(rules).resolutions)
+        return frozenset(c.rule.code for c, truth in self.violations(rules, env) if truth is True)
+
+    def _about(self, dests: frozenset[str]) -> tuple[CompiledRule, ...]:
+        found = self._rules_about.get(dests)
+        if found is None:
+            found = self._rules_about[dests] = tuple(c for c in self.breaking if c.flags & dests)
+        return found
+
+    def _slice_of(self, rules: Iterable[CompiledRule]) -> Slice:
+        return self.slice(frozenset[str]().union(*(c.reads for c in rules)))
 
 
 @lru_cache(maxsize=64)
@@ -377,12 +462,8 @@ def _compile_rule(rule: Rule) -> CompiledRule:
             return False
         return concerned if met is False else met
 
-    fast, reads = compile_fast(rule.when, rule.require), rule.reads()
-
-    def violated(env: Environment) -> Truth:
-        if env.unknowns is not None and reads.isdisjoint(env.unknowns):
-            return fast(env)
-        return slowly(env)
+    reads = rule.reads()
+    violated = _warming(reads, slowly, lambda: compile_fast(rule.when, rule.require))
 
     def skipped(env: Environment) -> Truth:
         return False if env["model.is_placeholder"] is True else violated(env)
@@ -438,11 +519,40 @@ def _compile_resolution(resolution: Resolution) -> CompiledResolution:
         )
         for dest, value in resolution.sets.items()
     )
-    slowly, fast, reads = resolution.when.compile(), compile_fast(resolution.when), resolution.when.reads()
+    when = resolution.when
+    applies = _warming(when.reads(), when.compile(), lambda: compile_fast(when))
+    return CompiledResolution(resolution, applies, sets)
 
-    def applies(env: Environment) -> Truth:
+
+def _warming(
+    reads: frozenset[str], slowly: Evaluator, make: Callable[[], Callable[[Env], bool]]
+) -> Callable[[Environment], Truth]:
+    """Return *slowly*, or, where nothing of what it reads is unknown and it was asked some times, what *make* makes."""
+    warm = _Warm(None, reads, make)
+
+    def evaluate(env: Environment) -> Truth:
         if env.unknowns is not None and reads.isdisjoint(env.unknowns):
-            return fast(env)
+            fast = warm.function or warm.get()
+            if fast is not None:
+                truth: bool = fast(env)
+                return truth
         return slowly(env)
 
-    return CompiledResolution(resolution, applies, sets)
+    return evaluate
+
+
+def _compile_rules(rules: Sequence[CompiledRule], places: Iterable[int]) -> Callable[[Env], list[int]]:
+    return compile_checks({at: (rules[at].rule.when, rules[at].rule.require) for at in places})
+
+
+def _compile_steps(resolutions: Iterable[CompiledResolution]) -> Callable[[Env, dict[str, str]], None]:
+    return compile_steps(
+        [
+            (
+                c.resolution.when,
+                {key: value for (key, _, _), value in zip(c.sets, c.resolution.sets.values(), strict=True)},
+                {dest: c.resolution.slug for dest in c.resolution.sets if not dest.startswith(STEP)},
+            )
+            for c in resolutions
+        ]
+    )

@@ -6,11 +6,14 @@ expression. :meth:`Expr.compile` stays the definition; a test compares the two.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any, cast
 
 from configurator.core.expr import And, Compare, Constant, Derived, Env, Expr, Given, In, Not, Or, Term
+from configurator.core.unknown import Unknown
+
+Decided = dict[str, str]
 
 _NUMBER = "(type({0}) is int or type({1}) is float)"
 _ORDER = {
@@ -30,16 +33,62 @@ def compile_fast(when: Expr, unless: Expr | None = None) -> Callable[[Env], bool
     text = writer.predicate(when)
     if unless is not None:
         text = f"{text} and not {writer.predicate(unless)}"
-    names: dict[str, Any] = dict(writer.constants)
-    # The text is made of our own operators and of names; values and keys are bound, never spelled.
-    exec(f"def fast(e):\n    return {text}", names)  # noqa: S102
-    return cast("Callable[[Env], bool]", names["fast"])
+    return cast("Callable[[Env], bool]", writer.function("e", [f"    return {text}"]))
+
+
+def compile_steps(
+    steps: Sequence[tuple[Expr, Mapping[str, object], Mapping[str, str]]],
+) -> Callable[[Env, Decided], None]:
+    """Return a function that applies resolutions to an environment without unknowns, in place.
+
+    Args:
+        steps: Of each, in order: when it applies, the values or terms it sets by key, and who decided what then.
+
+    Returns:
+        A function of the environment and of a mapping that is told who decided. It raises :class:`UnknownValueError`
+        where a value turns out to be unknown; the environment is then spoilt.
+    """
+    writer = _Writer()
+    lines = []
+    for when, sets, decides in steps:
+        lines.append(f"    if {writer.predicate(when)}:")
+        # A value it copies is read before any is set.
+        for at, value in enumerate(sets.values()):
+            text = writer.value(value) if isinstance(value, Term) else writer.bind(value)
+            lines.append(f"        s{at} = {text}")
+            if isinstance(value, Term):
+                lines.append(
+                    f"        if type(s{at}) is {writer.bind(Unknown)}: raise {writer.bind(UnknownValueError)}"
+                )
+        lines.extend(f"        e[{writer.bind(key)}] = s{at}" for at, key in enumerate(sets))
+        lines.extend(f"        d[{writer.bind(dest)}] = {writer.bind(slug)}" for dest, slug in decides.items())
+    return cast("Callable[[Env, Decided], None]", writer.function("e, d", lines or ["    pass"]))
+
+
+def compile_checks(rules: Mapping[int, tuple[Expr, Expr]]) -> Callable[[Env], list[int]]:
+    """Return a function that tells which of *rules*, whom each concerns and what must hold by number, are violated."""
+    writer = _Writer()
+    lines = ["    found = []"]
+    for at, (when, require) in rules.items():
+        lines.append(f"    if {writer.predicate(when)} and not {writer.predicate(require)}: found.append({at})")
+    return cast("Callable[[Env], list[int]]", writer.function("e", [*lines, "    return found"]))
+
+
+class UnknownValueError(Exception):
+    """A value that was thought to be known is not."""
 
 
 class _Writer:
     def __init__(self) -> None:
         self.constants: dict[str, object] = {}
         self._numbers = count()
+
+    def function(self, parameters: str, lines: Sequence[str]) -> object:
+        """Return the function with these *lines*."""
+        names: dict[str, Any] = dict(self.constants)
+        # The text is made of our own operators and of names; values and keys are bound, never spelled.
+        exec("\n".join([f"def fast({parameters}):", *lines]), names)  # noqa: S102
+        return names["fast"]
 
     def bind(self, value: object) -> str:
         """Return a name that stands for *value*."""

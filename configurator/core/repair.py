@@ -89,9 +89,8 @@ def _clears(engine: Engine, after: Case, rule: Rule, before: frozenset[str], nam
         return False
     engine.resolve(env, part.resolutions)
     return not any(
-        c.violated(env) is True
-        for c in rules
-        if (c.rule.effect.breaks or c.rule.effect.rank <= rule.effect.rank) and c.rule.code not in before
+        truth is True and c.rule.code not in before and (c.rule.effect.breaks or c.rule.effect.rank <= rule.effect.rank)
+        for c, truth in engine.violations(rules, env)
     )
 
 
