@@ -259,7 +259,7 @@ def capacity(
     Raises:
         InputError: A number makes no sense, or :func:`check` raises it.
     """
-    from configurator.planner.deployment import GIB, Deployment  # noqa: PLC0415 - only those who plan pay for it
+    from configurator.planner.deployment import GIB  # noqa: PLC0415 - only those who plan pay for it
     from configurator.planner.memory import Measured  # noqa: PLC0415
     from configurator.planner.report import plan  # noqa: PLC0415
     from configurator.planner.weights import checkpoint_size  # noqa: PLC0415
@@ -282,7 +282,8 @@ def capacity(
         )
     path = planned.command.model_path
     return plan(
-        Deployment.of(planned.case, planned.report.resolved),
+        planned.case,
+        planned.report.resolved,
         hardware=planned.hardware.name,
         model=planned.model.name,
         command=one_line(planned.command),

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 
+from configurator.answers import change_json
 from configurator.api import capacity
 from configurator.cli.facts import add_facts, command_of, facts, print_json
 from configurator.core.errors import InputError
 from configurator.core.unknown import is_unknown
+from configurator.planner.advice import GOALS, Advised, advise
 from configurator.planner.latency import LatencyPlan
 from configurator.planner.memory import MemoryPlan
 from configurator.planner.report import CapacityReport, gib_text
+from configurator.words import describe_change
 
 EXIT_NO = 1
 EXIT_UNKNOWN = 4
@@ -39,6 +42,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--measured-dcp-size", type=_whole, default=1, metavar="N", help="the --dcp-size of that start; default: 1"
     )
+    parser.add_argument(
+        "--goal",
+        choices=[goal.replace("_", "-") for goal in GOALS],
+        help="rank all configurations of the parallelism flags for this goal, too",
+    )
 
 
 def _whole(text: str) -> int:
@@ -63,14 +71,53 @@ def run(options: argparse.Namespace) -> int:
         measured_dcp_size=options.measured_dcp_size,
         **facts(options),
     )
+    advised = _advised(options, report) if options.goal else None
     if options.json:
-        print_json(report.to_json())
+        print_json(report.to_json() | (_advice_json(advised, report) if advised else {}))
     else:
         print(text_of(report))
+        if advised:
+            print("\n".join(_advice_lines(advised, report)))
     fits = report.fits
     if is_unknown(fits):
         return EXIT_UNKNOWN
     return 0 if fits else EXIT_NO
+
+
+def _advised(options: argparse.Namespace, report: CapacityReport) -> Advised:
+    return advise(
+        report.case,
+        options.goal.replace("-", "_"),
+        context_tokens=report.context_tokens,
+        batch_size=report.batch_size,
+        checkpoint_bytes=report.checkpoint_bytes,
+        measured=report.measured,
+    )
+
+
+def _advice_json(advised: Advised, report: CapacityReport) -> dict[str, object]:
+    table = report.case.release.table
+    best = [
+        {
+            **change_json(advice.change, table),
+            "label": describe_change(advice.change, table),
+            "shape": advice.shape,
+            "verdict": advice.verdict,
+            "why": advice.why,
+            "logical_tokens": advice.memory.logical_tokens,
+        }
+        for advice in advised.best
+    ]
+    counts = {"considered": advised.considered, "running": advised.running, "fitting": advised.fitting}
+    return {"advice": {"goal": advised.goal, **counts, "reason": advised.reason or None, "best": best}}
+
+
+def _advice_lines(advised: Advised, report: CapacityReport) -> list[str]:
+    lines = ["", f"{GOALS[advised.goal]}: {advised.sentence}"]
+    for number, advice in enumerate(advised.best, start=1):
+        lines.append(f"{number}. {advice.shape}: {advice.why}")
+        lines.append(f"   -> {describe_change(advice.change, report.case.release.table)} (verdict: {advice.verdict})")
+    return lines
 
 
 def text_of(report: CapacityReport) -> str:

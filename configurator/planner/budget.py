@@ -99,7 +99,7 @@ def _reserved_mib(server: Deployment, tokens: int, graph: int, memory_gib: float
     if _graphs_on(server, "decode"):
         reserved += graph * 2
     if server.dp_attention:
-        reserved += graph * server.replicas * (4.5 if graph > 300 else 3)
+        reserved += graph * server.attn_dp_size * (4.5 if graph > 300 else 3)
     if _graphs_on(server, "prefill"):
         reserved += 1536 if server.kind != "gqa" else 8 * _prefill_graphs(tokens)
     if memory_gib > 60:

@@ -147,26 +147,30 @@ class Deployment:
         return max(self.count_or("nnodes", 1), 1)
 
     @cached_property
+    def attn_dp_size(self) -> int:
+        """Attention replicas inside a TP group; newer releases keep them apart from ``dp_size``, which they then reset."""
+        if self.count_or("attn_dp_size", 1) > 1:
+            return self.count("attn_dp_size")
+        return max(self.count_or("dp_size", 1), 1) if self.value("enable_dp_attention") is True else 1
+
+    @cached_property
     def dp_attention(self) -> bool:
         """Whether attention runs data-parallel inside the TP group."""
-        return self.value("enable_dp_attention") is True
+        return self.attn_dp_size > 1
 
     @cached_property
     def replicas(self) -> int:
-        """Attention replicas, each with a KV cache of its own."""
-        return max(self.count_or("dp_size", 1), 1)
+        """KV caches of the server: attention replicas, times whole copies of the model on GPUs of their own."""
+        copies = 1 if self.value("enable_dp_attention") is True else max(self.count_or("dp_size", 1), 1)
+        return self.attn_dp_size * copies
 
     @cached_property
     def attn_tp_size(self) -> int:
         """Tensor-parallel width that attention sees."""
-        width = derived.attn_tp_size(
-            self.tp_size,
-            self.replicas,
-            self.count_or("attn_cp_size", 1),
-            dp_attention=self.dp_attention,
-        )
+        cp_size = self.count_or("attn_cp_size", 1)
+        width = derived.attn_tp_size(self.tp_size, self.attn_dp_size, cp_size, dp_attention=self.dp_attention)
         if width < 1:
-            raise MissingFactError(f"--tp-size {self.tp_size} is too small for --dp-size {self.replicas}")
+            raise MissingFactError(f"--tp-size {self.tp_size} is too small for {self.attn_dp_size} attention replicas")
         return width
 
     @cached_property

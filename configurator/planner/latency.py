@@ -187,6 +187,11 @@ def attention_us(server: Deployment, batch_size: int, context_tokens: int) -> fl
     return max(memory, operations / (rate * 1e6 * FLOP_EFFICIENCY))
 
 
+def tokens_of_step(server: Deployment, batch_size: int) -> int:
+    """Return the query tokens that the layers outside attention see: with DP attention those of all replicas."""
+    return batch_size * queries_per_request(server) * server.attn_dp_size
+
+
 def queries_per_request(server: Deployment) -> int:
     """Return the query tokens of one request in a step: more than one where drafts are verified."""
     return max(server.count_or("speculative_num_draft_tokens", 1), 1) if server.drafts else 1
@@ -390,7 +395,7 @@ def weights_us(server: Deployment, batch_size: int, checkpoint_bytes: int | None
     read = weights.bytes_per_gpu
     if weights.expert_bytes:
         chance = server.count_or("model.num_experts_per_token", 1) / server.count("model.num_experts")
-        visited = 1.0 - (1.0 - chance) ** (batch_size * queries_per_request(server))
+        visited = 1.0 - (1.0 - chance) ** tokens_of_step(server, batch_size)
         read -= weights.expert_bytes * (1.0 - visited)
     return read / server.num_layers / (server.number("hardware.hbm_gbps") * 1e3 * HBM_EFFICIENCY)
 
@@ -403,8 +408,7 @@ def all_reduce_us(server: Deployment, batch_size: int) -> float:
     """
     if server.tp_size == 1:
         return 0.0
-    tokens = batch_size * queries_per_request(server)
-    payload = tokens * server.count("model.hidden_size") * server.activation_bytes
+    payload = tokens_of_step(server, batch_size) * server.count("model.hidden_size") * server.activation_bytes
     share = 2 * (server.tp_size - 1) / server.tp_size
     return 2 * (ALL_REDUCE_ALPHA_US + share * payload / (link_of(server).gbps * 1e3))
 

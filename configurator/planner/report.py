@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from configurator.core.engine import Case
 from configurator.core.unknown import Unknown, is_unknown
-from configurator.planner.deployment import GIB, Deployment
+from configurator.planner.deployment import GIB, Deployment, MissingFactError
 from configurator.planner.latency import LatencyPlan, plan_latency
 from configurator.planner.memory import Measured, MemoryPlan, plan_memory
 
@@ -29,7 +30,12 @@ class CapacityReport:
         release: SGLang version.
         hardware: Name of the machine.
         model: Name of the model.
-        server: The server that was planned.
+        case: The command that was planned, for the engine.
+        server: The same as a server.
+        batch_size: Requests of a step, over all attention replicas.
+        context_tokens: Context of each.
+        checkpoint_bytes: Size of the checkpoint's weights, where somebody looked.
+        measured: Rows a real start gave.
         memory: What fits, or why it cannot be told.
         latency: What a step costs, or why it cannot be told.
         computed_for: ``repaired`` where the command as written does not run.
@@ -41,7 +47,12 @@ class CapacityReport:
     release: str
     hardware: str
     model: str
+    case: Case
     server: Deployment
+    batch_size: int
+    context_tokens: int
+    checkpoint_bytes: int | None
+    measured: Measured | None
     memory: MemoryPlan | Unknown
     latency: LatencyPlan | Unknown
     computed_for: Computed
@@ -171,7 +182,8 @@ class CapacityReport:
 
 
 def plan(  # noqa: PLR0913 - one keyword for each thing the user may say
-    server: Deployment,
+    case: Case,
+    resolved: Mapping[str, object],
     *,
     hardware: str,
     model: str,
@@ -184,10 +196,11 @@ def plan(  # noqa: PLR0913 - one keyword for each thing the user may say
     checkpoint_bytes: int | None = None,
     measured: Measured | None = None,
 ) -> CapacityReport:
-    """Return memory and latency of *server*.
+    """Return memory and latency of the server that *case* describes.
 
     Args:
-        server: The server.
+        case: The command with its release and facts.
+        resolved: What the engine makes of each flag.
         hardware: Name of the machine.
         model: Name of the model.
         command: The command it stands for, on one line.
@@ -202,21 +215,46 @@ def plan(  # noqa: PLR0913 - one keyword for each thing the user may say
     Raises:
         InputError: A number makes no sense.
     """
+    server = Deployment.of(case, resolved)
     batch = DEFAULT_BATCH if batch_size is None else batch_size
     context = _default_context(server) if context_tokens is None else context_tokens
     memory = plan_memory(server, checkpoint_bytes=checkpoint_bytes, measured=measured)
-    latency = plan_latency(server, batch_size=batch, context_tokens=context, checkpoint_bytes=checkpoint_bytes)
+    latency = plan_latency(
+        server, batch_size=_each(batch, server), context_tokens=context, checkpoint_bytes=checkpoint_bytes
+    )
     said = list(notes)
     if is_unknown(memory) and (gaps := _gaps(server)):
         said.append(f"To plan for this model, its config.json must tell more: {'; '.join(gaps)}.")
-    if not is_unknown(memory) and memory.fits and batch * context > memory.logical_tokens:
+    if not is_unknown(memory) and memory.fits and memory.concurrent_requests(context) < batch:
         said.append(
-            f"{batch} requests of {context:,} tokens do not fit at once: {batch * context:,} of "
-            f"{memory.logical_tokens:,} tokens. The latency is that of a batch the server would have to split."
+            f"{batch} requests of {context:,} tokens do not fit at once, only {memory.concurrent_requests(context):,} do; "
+            "the latency is that of a batch the server would have to split."
         )
     return CapacityReport(
-        server.release, hardware, model, server, memory, latency, computed_for, command, changes, tuple(said)
+        release=server.release,
+        hardware=hardware,
+        model=model,
+        case=case,
+        server=server,
+        batch_size=batch,
+        context_tokens=context,
+        checkpoint_bytes=checkpoint_bytes,
+        measured=measured,
+        memory=memory,
+        latency=latency,
+        computed_for=computed_for,
+        command=command,
+        changes=changes,
+        notes=tuple(said),
     )
+
+
+def _each(batch_size: int, server: Deployment) -> int:
+    """Return the requests of one replica: a batch is shared out over them."""
+    try:
+        return -(-batch_size // server.replicas)
+    except MissingFactError:
+        return batch_size  # what is missing is missing for the plan too, which will say so
 
 
 _SHAPE = (

@@ -110,3 +110,17 @@ def test_nonsense_is_a_usage_error(run, options):
     assert ran.code == 2
     assert ran.err
     assert not ran.out
+
+
+def test_advice_for_a_goal(run):
+    ran = run("capacity", "--json", *ON_H200, "--goal", "longest-context", "--", *BAD.split())
+    assert ran.code == 0
+    advice = ran.json["advice"]
+    assert advice["goal"] == "longest_context"
+    assert advice["considered"] >= advice["running"] >= advice["fitting"] > 0
+    first = advice["best"][0]
+    assert first["set"]["--dcp-size"] == 8
+    assert first["verdict"] in ("ok", "warn")
+    text = run("capacity", *ON_H200, "--goal", "longest-context", "--", *BAD.split()).out
+    assert "Longest context: " in text
+    assert "1. TP 8, DCP 8" in text

@@ -4,7 +4,6 @@ import pytest
 
 from configurator.planner.cell import cell_of
 from configurator.planner.memory import Measured, gain, plan_memory, rows_in
-from configurator.planner.report import plan
 
 from .beside import beside
 
@@ -72,13 +71,3 @@ def test_published_runs_lie_in_the_band_after_calibration(serve, model, flags, a
     memory = plan_memory(server, measured=Measured(from_rows))
     low, high = memory.error_band
     assert low <= actual * from_rows / memory.logical_tokens <= high
-
-
-def test_a_calibrated_report_says_so(serve):
-    server = serve("deepseek-v3.1", dcp_size=4)
-    report = plan(server, hardware="h200x8", model="m", command="c", measured=Measured(600_000))
-    document = report.to_json()
-    assert document["rows_per_rank"] == 600_000
-    assert document["logical_tokens"] == 2_400_000
-    assert {i["name"]: i["basis"] for i in document["per_gpu"]}["kv_sharded"] == "measured"
-    assert document["error_band"] == [0.98, 1.02]
