@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from configurator.core.errors import InputError
-from configurator.core.unknown import Unknown, is_unknown
+from configurator.core.unknown import Unknown
 from configurator.planner import budget
 from configurator.planner.cell import Cell, cell_of
 from configurator.planner.deployment import GIB, Deployment, MissingFactError, or_unknown
@@ -322,14 +322,3 @@ def _kv_how(measured: Measured | None, fraction: str) -> str:
 def _replicated_how(cell: Cell) -> str:
     parts = [name for name, size in (("index keys", cell.index), ("draft", cell.draft)) if size]
     return f"{' and '.join(parts)}: all tokens on every rank" if parts else "none"
-
-
-def known(plan: MemoryPlan | Unknown) -> MemoryPlan:
-    """Return *plan*.
-
-    Raises:
-        MissingFactError: It is unknown.
-    """
-    if is_unknown(plan):
-        raise MissingFactError(plan.reason)
-    return plan

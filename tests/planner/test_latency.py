@@ -4,8 +4,9 @@ import pytest
 
 from configurator.core.errors import InputError
 from configurator.core.unknown import Unknown, is_unknown
-from configurator.planner import latency
-from configurator.planner.latency import plan_latency, ring_alpha_us
+from configurator.planner import exchange, latency
+from configurator.planner.exchange import ring_alpha_us
+from configurator.planner.latency import plan_latency
 
 from .beside import beside
 
@@ -13,7 +14,7 @@ PLAIN = {"model.quantization": None, "model.weight_block_size": None}
 
 
 def by_step(server, batch):
-    return {c.step: c for c in latency.collectives_of(server, batch)}
+    return {c.step: c for c in exchange.collectives_of(server, batch)}
 
 
 def test_payloads_of_deepseek_v3_on_eight_ranks(serve):
@@ -50,8 +51,8 @@ def test_gqa_reduces_everything_whatever_the_backend(serve):
 
 def test_no_dcp_no_exchange(serve):
     server = serve("deepseek-v3")
-    assert latency.collectives_of(server, 8) == ()
-    assert latency.exchange_us(server, 8) == 0
+    assert exchange.collectives_of(server, 8) == ()
+    assert exchange.exchange_us(server, 8) == 0
 
 
 def test_start_up_of_a_ring():
@@ -69,28 +70,28 @@ def test_start_up_of_a_ring():
 def test_break_even(serve, hardware, dcp, backend, fixed, thousands):
     memory_bound = {"hardware.bf16_tflops": Unknown("left out: the worked examples look at bytes only")}
     server = serve("deepseek-v3", hardware, dcp_size=dcp, dcp_comm_backend=backend, facts=memory_bound)
-    assert latency.fixed_us(server) == pytest.approx(fixed, abs=0.5)
-    tokens = latency.break_even_tokens(server, latency.fixed_us(server))
+    assert exchange.fixed_us(server) == pytest.approx(fixed, abs=0.5)
+    tokens = latency.break_even_tokens(server, exchange.fixed_us(server))
     assert abs(beside(f"break-even, {hardware}, DCP {dcp}, {backend}", tokens, thousands * 1000, " tokens")) <= 0.02
     half = server.with_flags(kv_cache_dtype="fp8_e4m3")
-    assert latency.break_even_tokens(half, latency.fixed_us(half)) == pytest.approx(2 * tokens, abs=2)
+    assert latency.break_even_tokens(half, exchange.fixed_us(half)) == pytest.approx(2 * tokens, abs=2)
     computing = serve("deepseek-v3", hardware, dcp_size=dcp, dcp_comm_backend=backend)
-    assert latency.break_even_tokens(computing, latency.fixed_us(computing)) >= tokens
+    assert latency.break_even_tokens(computing, exchange.fixed_us(computing)) >= tokens
 
 
 def test_the_fixed_part_of_a2a_with_replicate_q(serve):
     server = serve("deepseek-v3.1", "h200x8", dcp_size=4, dcp_replicate_q_proj=True)
-    assert latency.fixed_us(server) == pytest.approx(21.9, abs=0.1)
+    assert exchange.fixed_us(server) == pytest.approx(21.9, abs=0.1)
 
 
 def test_replicate_q_against_the_gather_it_saves(serve):
     server = serve("deepseek-v3", "h100x8", dcp_size=8, dcp_replicate_q_proj=True, facts=PLAIN)
-    read = latency.replicate_q_us(server, 1)
+    read = exchange.replicate_q_us(server, 1)
     assert read == pytest.approx(34.4, abs=0.5), "80.7 MB at 0.7 of 3.35 TB/s"
     gather = by_step(server.with_flags(dcp_replicate_q_proj=False), 1)["gather_q"].time_us
     assert gather == pytest.approx(25.36, abs=0.02)
     block_fp8 = serve("deepseek-v3", "h100x8", dcp_size=8, dcp_replicate_q_proj=True)
-    assert latency.replicate_q_us(block_fp8, 1) < gather
+    assert exchange.replicate_q_us(block_fp8, 1) < gather
 
 
 def test_the_gather_of_q_measured_on_eight_b200(serve):
@@ -108,9 +109,9 @@ def test_published_slopes_of_deepseek_v2_lite_on_sixteen_gb200(serve):
     slope = 27 * (latency.attention_us(server, 8, 1024 * k) - latency.attention_us(server, 8, 256 * k)) / 1e3
     assert abs(beside("DCP 16 ag_rs, 256K to 1M", slope, 2.21, " ms")) <= 0.02
     assert abs(beside("DCP 16 a2a, 256K to 1M", slope, 2.37, " ms")) <= 0.09
-    fixed = latency.fixed_us(server.with_flags(dcp_comm_backend="ag_rs"))
+    fixed = exchange.fixed_us(server.with_flags(dcp_comm_backend="ag_rs"))
     assert abs(beside("DCP 16 ag_rs, one layer's exchange", fixed, 149, " us")) <= 0.035
-    assert latency.fixed_us(server) < fixed
+    assert exchange.fixed_us(server) < fixed
 
 
 def test_the_same_run_gets_faster_with_dcp(serve):
@@ -186,7 +187,7 @@ def test_a2a_always_beats_ag_rs(serve):
     for dcp in (2, 4, 8):
         for batch in (1, 32, 512):
             server = serve("deepseek-v3", dcp_size=dcp)
-            assert latency.exchange_us(server, batch) < latency.exchange_us(
+            assert exchange.exchange_us(server, batch) < exchange.exchange_us(
                 server.with_flags(dcp_comm_backend="ag_rs"), batch
             )
 
@@ -195,8 +196,8 @@ def test_the_fused_exchange_loses_at_large_batches(serve):
     """PR 32560: faster at a batch of 32, slower from 64 on; large payloads run at half the rate."""
     server = serve("deepseek-v3", "b200x8", dcp_size=8)
     fused = server.with_flags(dcp_comm_backend="fi_a2a")
-    assert latency.exchange_us(fused, 32) < latency.exchange_us(server, 32)
-    assert latency.exchange_us(fused, 512) > latency.exchange_us(server, 512)
+    assert exchange.exchange_us(fused, 32) < exchange.exchange_us(server, 32)
+    assert exchange.exchange_us(fused, 512) > exchange.exchange_us(server, 512)
 
 
 def test_sparse_attention_is_bigger_not_faster(serve):
