@@ -121,7 +121,7 @@ QWEN_HYBRID_TRTLLM = _becomes(
     348,
     "attention-default-blackwell-qwen-trtllm",
     "trtllm_mha",
-    SM100 & QWEN_HYBRID & _TRTLLM_MHA_FITS & (flag.disable_radix_cache.holds() | SPECULATION),
+    SM100 & QWEN_HYBRID & _TRTLLM_MHA_FITS & (resolved.disable_radix_cache.holds() | SPECULATION),
     "Hybrid Qwen models run TensorRT-LLM's kernels on data-centre Blackwell, where pages may hold more than one token.",
     at=order.MODEL + 20,
     more={"page_size": 64},

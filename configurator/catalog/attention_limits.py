@@ -7,6 +7,7 @@ from configurator.catalog.declare import NEWEST, refuses, wheel
 from configurator.catalog.terms import (
     BLACKWELL,
     DECODE_BACKEND,
+    LATENT,
     PREFILL_BACKEND,
     SM90,
     SM100,
@@ -258,6 +259,20 @@ FLEX_NO_SPEC = refuses(
         argv="--tp-size 8 --attention-backend flex_attention --speculative-algorithm EAGLE", model="llama-3.1-70b"
     ),
     good=Example(argv="--tp-size 8 --attention-backend flex_attention", model="llama-3.1-70b"),
+)
+
+INTEL_XPU_MLA = refuses(
+    "ATT333",
+    "intel-xpu-mla-decodes-only",
+    order.ATTENTION + 56,
+    when=LATENT & PREFILL_BACKEND.equals("intel_xpu"),
+    says="intel_xpu is chosen for prefill of a model with a latent cache.",
+    because="Up to 0.5.19 its MLA kernels decode only.",
+    fixes=(Unset("attention_backend"), Choose("prefill_attention_backend"), Choose("attention_backend")),
+    source=wheel(_HOOK, _CHECK, 207, "0.5.19"),
+    signature="intel_xpu backend is only supported on decode for MLA models",
+    bad=Example(argv="--tp-size 8 --attention-backend intel_xpu", hardware="max1550x8"),
+    good=Example(argv="--tp-size 8 --decode-attention-backend intel_xpu", hardware="max1550x8"),
 )
 
 COMMON = (

@@ -6,11 +6,9 @@ from configurator.catalog import order
 from configurator.catalog.declare import fills, refuses, wheel
 from configurator.catalog.terms import (
     BLACKWELL,
-    CUDA,
-    HIP,
     LATENT,
 )
-from configurator.core.expr import Expr, flag, model, resolved
+from configurator.core.expr import ALWAYS, Expr, flag, model, resolved
 from configurator.core.rule import Choose, Example, Resolution, Rule, Unset
 
 _OVERRIDES = "arg_groups/overrides.py"
@@ -50,8 +48,25 @@ DETERMINISTIC_DEFAULTS = (
     _fallback(
         381, "deterministic-blackwell", BLACKWELL, "flashinfer", "Deterministic attention runs FlashInfer on Blackwell."
     ),
-    _fallback(382, "deterministic-default", CUDA | HIP, "fa3", "Deterministic attention runs FlashAttention 3."),
+    _fallback(382, "deterministic-default", ALWAYS, "fa3", "Deterministic attention runs FlashAttention 3."),
 )
+
+
+def _no_reuse(number: int, slug: str, backends: tuple[str, ...], release: str) -> Resolution:
+    return fills(
+        f"ATT{number}",
+        slug,
+        order.DETERMINISTIC + 8,
+        when=_DETERMINISTIC & ~resolved.attention_backend.is_in(*backends),
+        sets={"disable_radix_cache": True},
+        because="This backend does not give the same result when a prefix is reused.",
+        source=wheel(_HOOK, "handle_deterministic_inference", 663, release),
+        signature="radix cache is not compatible with",
+    )
+
+
+NO_REUSE_15 = _no_reuse(383, "deterministic-radix-off-15", ("fa3", "triton", "ascend"), "0.5.16")
+NO_REUSE = _no_reuse(384, "deterministic-radix-off", ("ascend", "fa3", "fa4", "triton"), "0.5.23")
 
 
 def _deterministic(code: str, slug: str, at: int, when: Expr, backends: tuple[str, ...], release: str) -> Rule:

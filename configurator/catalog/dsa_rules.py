@@ -5,6 +5,7 @@ from __future__ import annotations
 from configurator.catalog import order
 from configurator.catalog.declare import later, read_in, refuses, wheel
 from configurator.catalog.families import DEEPSEEK
+from configurator.catalog.pages import SHUFFLED
 from configurator.catalog.terms import CUDA, DCP_ON, DECODE_BACKEND, DSA, HICACHE, HIP, NPU, PD_ANY, SM100, XPU
 from configurator.core.expr import Expr, flag, model, resolved
 from configurator.core.rule import Choose, Example, Rule, Set, Stage, Unset
@@ -84,7 +85,7 @@ KPOOL = refuses(
     "dsa-kpool",
     order.MODEL + 26,
     stage=Stage.MODEL_ARGS,
-    when=_GPU & model.index_kpool.more_than(1),
+    when=_HERE & (CUDA | SHUFFLED) & model.index_kpool.more_than(1),
     require=~DCP_ON,
     says="--dcp-size {asked.dcp_size} is given for a model that pools {model.index_kpool} tokens into one index key.",
     because="Neighbouring tokens live on different ranks, and one key spans several of them.",

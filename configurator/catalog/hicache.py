@@ -63,6 +63,27 @@ BUFFER_NEEDS_STORE = refuses(
 )
 
 
+BUFFER_NOT_DECODE = refuses(
+    "KVC596",
+    "buffer-only-not-on-decode",
+    order.HICACHE + 2,
+    when=HICACHE & flag.hicache_host_memory_mode.equals("buffer_only") & PD_DECODE,
+    says="--hicache-host-memory-mode buffer_only is given on a decode server.",
+    because="A decode server fetches and offloads past the buffer.",
+    fixes=(Unset("hicache_host_memory_mode"), Unset("enable_hierarchical_cache")),
+    source=wheel(_HOOK, "validate_hicache_host_memory_mode", 281),
+    signature="--hicache-host-memory-mode buffer_only is not supported on",
+    bad=Example(
+        argv="--tp-size 8 --enable-hierarchical-cache --hicache-storage-backend file --hicache-host-memory-mode "
+        "buffer_only --disaggregation-mode decode --disaggregation-decode-enable-radix-cache"
+    ),
+    good=Example(
+        argv="--tp-size 8 --enable-hierarchical-cache --hicache-storage-backend file --hicache-host-memory-mode "
+        "buffer_only"
+    ),
+)
+
+
 def _no_spec(code: str, slug: str, when: Expr, because: str, line: int, release: str, signature: str) -> Rule:
     return refuses(
         code,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from configurator.catalog import order
 from configurator.catalog.declare import refuses, wheel
-from configurator.catalog.terms import DCP_ON, DSA, HICACHE, SPECULATION
+from configurator.catalog.terms import DCP_ON, DSA, HICACHE, PD_ANY, SPECULATION
 from configurator.core.expr import Expr, flag, model, resolved, step
 from configurator.core.rule import Example, Rule, Set, Unset
 
@@ -88,7 +88,17 @@ LMCACHE_DP = _lmcache(
     "LMCacheUnifiedRadixCache does not yet support DP attention",
 )
 
-LMCACHE_RULES = (LMCACHE_HICACHE, LMCACHE_RADIX, LMCACHE_SPEC, LMCACHE_DP, LMCACHE_ALONE)
+LMCACHE_PD = _lmcache(
+    "KVC597",
+    "lmcache-no-pd",
+    11,
+    PD_ANY,
+    "disaggregation_mode",
+    "--disaggregation-mode prefill",
+    "LMCache keeps what one server prefills and decodes.",
+    "LMCacheUnifiedRadixCache currently supports colocated",
+)
+LMCACHE_RULES = (LMCACHE_HICACHE, LMCACHE_RADIX, LMCACHE_SPEC, LMCACHE_DP, LMCACHE_ALONE, LMCACHE_PD)
 
 HISPARSE_MODELS = refuses(
     "KVC525",

@@ -14,7 +14,7 @@ from configurator.catalog.families import (
     KIMI_K25,
     MLA_WITHOUT_HOOK,
 )
-from configurator.catalog.terms import CPU, CUDA, DCP_ON, DECODE_BACKEND, DSA, GQA, LATENT, NPU
+from configurator.catalog.terms import CUDA, DCP_ON, DECODE_BACKEND, DSA, GQA, HIP, LATENT, NPU, XPU
 from configurator.core.expr import Derived, Expr, flag, model, resolved
 from configurator.core.rule import Basis, Choose, Effect, Example, Fix, Rule, Set, Source, Stage, Unset
 
@@ -153,20 +153,48 @@ DSV4_TRTLLM = refuses(
         model={"architectures": ["DeepseekV4ForCausalLM"], "model_type": "deepseek_v4"},
     ),
 )
-EXTRA_BUFFER_CPU = refuses(
-    "MDL827",
-    "hybrid-cache-needs-gpu",
-    order.MODEL + 2,
+_REUSES: Expr = model.has_linear_attention.holds() & ~resolved.disable_radix_cache.holds()
+_SNAPSHOTS: Expr = ~flag.disable_overlap_schedule.holds() | flag.page_size.more_than(1)
+
+
+def _snapshots(code: str, platforms: Expr, line: int, release: str, signature: str) -> Rule:
+    return refuses(
+        code,
+        "hybrid-cache-needs-gpu",
+        order.MODEL + 17,
+        stage=Stage.MODEL_ARGS,
+        when=_REUSES & _SNAPSHOTS & ~platforms,
+        says="{model.architecture} keeps snapshots of a recurrent state for prefix reuse, and this platform is "
+        "{hardware.platform}.",
+        because="In this release the snapshots are not written for that platform.",
+        fixes=(Set("disable_radix_cache", value=True),),
+        source=wheel("arg_groups/mamba_hook.py", "validate_mamba_extra_buffer", line, release)
+        if release >= "0.5.19"
+        else wheel("server_args.py", "_handle_mamba_radix_cache", line, release),
+        signature=signature,
+        bad=Example(argv="--tp-size 1", hardware="cpu", model="kimi-linear-48b"),
+        good=Example(argv="--tp-size 1 --disable-radix-cache", hardware="cpu", model="kimi-linear-48b"),
+    )
+
+
+HYBRID_15 = _snapshots("MDL813", CUDA | NPU, 4266, "0.5.15", "extra_buffer needs CUDA/MUSA/NPU")
+HYBRID_17 = _snapshots("MDL814", CUDA | NPU | HIP, 5590, "0.5.17", "extra_buffer needs CUDA/MUSA/NPU/ROCm")
+HYBRID_18 = _snapshots("MDL815", CUDA | NPU | HIP | XPU, 107, "0.5.20", "extra_buffer needs CUDA/MUSA/NPU/ROCm/XPU")
+HYBRID = _snapshots("MDL827", CUDA | NPU | HIP | XPU, 120, "0.5.23", "extra_buffer requires platform support")
+HYBRID_XPU_PAGES = refuses(
+    "MDL816",
+    "hybrid-pages-on-xpu",
+    order.MODEL + 17,
     stage=Stage.MODEL_ARGS,
-    when=CPU & model.has_linear_attention.holds() & ~flag.disable_radix_cache.holds(),
-    says="{model.architecture} keeps snapshots of a recurrent state for prefix reuse, and this platform is "
-    "{hardware.platform}.",
-    because="From 0.5.20 such models reuse prefixes through snapshots, which a CPU does not have.",
-    fixes=(Set("disable_radix_cache", value=True),),
-    source=wheel("arg_groups/mamba_hook.py", "validate_mamba_extra_buffer", 120),
-    signature="extra_buffer",
-    bad=Example(argv="--tp-size 1", hardware="cpu", model="kimi-linear-48b"),
-    good=Example(argv="--tp-size 1 --disable-radix-cache", hardware="cpu", model="kimi-linear-48b"),
+    when=_REUSES & XPU,
+    require=flag.page_size.is_in(None, 1),
+    says="--page-size {asked.page_size} is given for {model.architecture} on Intel XPU.",
+    because="From 0.5.20 models with a recurrent state keep no snapshots there, and reuse prefixes token by token.",
+    fixes=(Unset("page_size"), Set("disable_radix_cache", value=True)),
+    source=wheel("arg_groups/mamba_hook.py", "validate_mamba_no_buffer", 153),
+    signature="no_buffer only supports page_size=1.",
+    bad=Example(argv="--tp-size 8 --page-size 64", hardware="max1550x8", model="qwen3.5-397b-a17b"),
+    good=Example(argv="--tp-size 8", hardware="max1550x8", model="qwen3.5-397b-a17b"),
 )
 
 # --- later than argument handling -----------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from configurator.catalog.terms import (
     uses,
     uses_for_decode,
 )
-from configurator.core.expr import Derived, Expr, Term, environment, flag, model, resolved, step
+from configurator.core.expr import Derived, Expr, Term, environment, flag, hardware, model, resolved, step
 from configurator.core.flag import FlagValue
 from configurator.core.rule import Basis, Choose, Effect, Example, Resolution, Rule, Source, Stage
 
@@ -65,7 +65,7 @@ ASCEND = _page(
     where=("set_default_server_args", 73),
     path="sglang/srt/hardware_backend/npu/utils.py",
 )
-_SHUFFLED: Expr = (
+SHUFFLED: Expr = (
     HIP
     & environment.SGLANG_USE_AITER.is_in("1", "true", "True", "TRUE")
     & ~environment.SGLANG_DSA_HIP_DISABLE_PRESHUFFLE.is_in("1", "true", "True", "TRUE")
@@ -75,7 +75,7 @@ DSA_ROCM = _page(
     548,
     "page-size-dsa-rocm",
     order.MODEL + 25,
-    _DSA_HERE & HIP & ~_SHUFFLED,
+    _DSA_HERE & HIP & ~SHUFFLED,
     1,
     "On ROCm the sparse index has pages of one token, unless SGLANG_USE_AITER=1 brings aiter's kernels.",
     where=("_deepseek_family_overrides", 158),
@@ -85,7 +85,7 @@ DSA_64 = _page(
     531,
     "page-size-dsa-64",
     order.MODEL + 25,
-    _DSA_HERE & (CUDA | _SHUFFLED),
+    _DSA_HERE & (CUDA | SHUFFLED),
     64,
     "The sparse index is stored in pages of 64 tokens.",
     where=("_deepseek_family_overrides", 137),
@@ -96,7 +96,7 @@ DSA_POOLED = _page(
     532,
     "page-size-dsa",
     order.MODEL + 25,
-    _DSA_HERE & (CUDA | _SHUFFLED),
+    _DSA_HERE & (CUDA | SHUFFLED),
     _DSA_PAGE,
     "The sparse index is stored in pages of 64 tokens, times the tokens pooled into one key.",
     where=("_deepseek_family_overrides", 172),
@@ -207,7 +207,7 @@ INTEL_XPU = _xpu(
     (1324, NEWEST),
 )
 _UNSET = resolved.page_size.is_unset()
-AITER_SHUFFLED = _page(
+AITERSHUFFLED = _page(
     545,
     "page-size-aiter-vectorized",
     order.PAGE,
@@ -226,7 +226,7 @@ ONE = _page(
     where=("_page_size_default", 1341),
 )
 
-COMMON = (ASCEND, FLASHMLA, TRTLLM_MLA, CUTEDSL, FA4, AITER_SHUFFLED, ONE)
+COMMON = (ASCEND, FLASHMLA, TRTLLM_MLA, CUTEDSL, FA4, AITERSHUFFLED, ONE)
 """The same in every release with DCP."""
 
 REWRITTEN = Rule(
@@ -249,10 +249,20 @@ REWRITTEN = Rule(
     accept=Example(argv="--tp-size 8 --attention-backend trtllm_mla --page-size 32", hardware="b200x8"),
 )
 
+
+def _chunk_of(asked: int | None, replicas: int | None, memory_gib: float | None) -> int:
+    """Return the tokens of a chunk in one replica of attention; unset, the GPU's memory decides."""
+    size = asked
+    if size is None:
+        steps = ((20, 2048), (35, 4096), (60, 4096), (160, 8192))
+        size = 4096 if memory_gib is None else next((n for limit, n in steps if memory_gib < limit), 16384)
+    return size // max(replicas or 1, 1) if size > 0 else size
+
+
 CHUNK = Derived(
     "tokens of a chunk in one replica of attention",
-    lambda size, replicas: size // max(replicas or 1, 1) if isinstance(size, int) and size > 0 else size,
-    (flag.chunked_prefill_size, step.attn_dp_size),
+    _chunk_of,
+    (flag.chunked_prefill_size, step.attn_dp_size, hardware.memory_gib),
 )
 """--chunked-prefill-size, which replicas of attention share between them."""
 

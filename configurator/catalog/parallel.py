@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from configurator.catalog import order
 from configurator.catalog.declare import fills, later, read_in, refuses, wheel
-from configurator.catalog.families import DEEPSEEK_V4, QWEN35
-from configurator.catalog.terms import ATTN_TP_SIZE, DCP_ON, GQA, HIP
+from configurator.catalog.families import QWEN35
+from configurator.catalog.terms import ATTN_TP_SIZE, DCP_ON, GQA
 from configurator.core.expr import ALWAYS, Derived, Expr, flag, model, resolved, step
 from configurator.core.rule import Choose, Effect, Example, Rule, Set, Unset
 
@@ -195,61 +195,27 @@ KV_LAYOUT = _kv_layout(
 
 # --- prefill context parallelism ------------------------------------------------------------------------------------
 
-PREFILL_CP_HIP = refuses(
-    "DCP129",
-    "prefill-cp-on-rocm",
-    order.PREFILL_CP - 1,
-    when=flag.enable_prefill_cp.holds() & HIP & ~DEEPSEEK_V4,
-    says="--enable-prefill-cp is given on ROCm for {model.architecture}.",
-    because="On ROCm only DeepSeek-V4 has it.",
-    fixes=(Unset("enable_prefill_cp"),),
-    source=wheel(_HOOK, "handle_context_parallelism", 110),
-    signature="Prefill CP on HIP is only supported for",
-    bad=Example(argv="--tp-size 8 --enable-prefill-cp --cp-strategy zigzag", hardware="mi300x8", model="llama-3.1-70b"),
-    good=Example(argv="--tp-size 8", hardware="mi300x8", model="llama-3.1-70b"),
-)
-CP_STRATEGY = refuses(
-    "DCP127",
-    "cp-strategy-needed",
-    order.PREFILL_CP,
-    when=flag.enable_prefill_cp.holds(),
-    require=flag.cp_strategy.is_set(),
-    says="--enable-prefill-cp is given without --cp-strategy.",
-    because="The server does not choose how a prompt's tokens are dealt out.",
-    fixes=(Set("cp_strategy", "zigzag"), Set("cp_strategy", "interleave"), Unset("enable_prefill_cp")),
-    source=wheel(_HOOK, "handle_context_parallelism", 151),
-    signature="--cp-strategy must be set when --enable-prefill-cp is enabled",
-    bad=Example(argv="--tp-size 8 --enable-prefill-cp --attn-cp-size 2", model="llama-3.1-70b"),
-    good=Example(argv="--tp-size 8 --enable-prefill-cp --attn-cp-size 2 --cp-strategy zigzag", model="llama-3.1-70b"),
-)
-_CP_WIDTH = Derived(
-    "ranks of attention DP and CP", lambda dp, cp: max(dp or 1, 1) * max(cp, 1), (step.attn_dp_size, flag.attn_cp_size)
-)
-ATTN_CP_DIVIDES = refuses(
-    "DCP125",
-    "attn-cp-divides-tp",
-    order.PREFILL_CP + 1,
-    when=flag.attn_cp_size.more_than(1),
-    require=_CP_WIDTH.divides(flag.tp_size),
-    says="--tp-size {asked.tp_size} is not a multiple of --attn-cp-size {asked.attn_cp_size} and attention DP together.",
-    because="Attention's ranks are dealt out in equal shares.",
-    fixes=(Choose("attn_cp_size"), Choose("tp_size"), Choose("dp_size"), Choose("attn_dp_size")),
-    source=wheel(_HOOK, "handle_context_parallelism", 158),
-    signature="divisible by attn_cp_size",
-    bad=Example(argv="--tp-size 8 --attn-cp-size 3", model="llama-3.1-70b"),
-    good=Example(argv="--tp-size 8 --attn-cp-size 2", model="llama-3.1-70b"),
-)
-MOE_DP_ALONE = refuses(
-    "DCP126",
-    "moe-dp-alone",
-    order.PREFILL_CP + 3,
-    when=flag.moe_dp_size.more_than(1),
-    require=flag.attn_cp_size.equals(flag.moe_dp_size),
-    says="--moe-dp-size {asked.moe_dp_size} differs from --attn-cp-size {asked.attn_cp_size}.",
-    because="Replicas of the experts follow the context-parallel ranks of attention.",
-    fixes=(Unset("moe_dp_size"), Choose("attn_cp_size")),
-    source=wheel(_HOOK, "handle_context_parallelism", 188),
-    signature="attn_cp_size != moe_dp_size is only supported when moe_dp_size == 1",
-    bad=Example(argv="--tp-size 8 --moe-dp-size 2"),
-    good=Example(argv="--tp-size 8 --moe-dp-size 1"),
-)
+
+def _tbo(code: str, line: int, release: str, signature: str) -> Rule:
+    return refuses(
+        code,
+        "two-batch-overlap-needs-dp",
+        order.FINAL + 30,
+        when=flag.enable_two_batch_overlap.holds() & flag.moe_a2a_backend.equals("none"),
+        require=step.attn_dp_size.more_than(1),
+        says="--enable-two-batch-overlap is given without an MoE all-to-all backend and without DP attention.",
+        because="What the second batch hides is either the all-to-all or the gathering of replicas.",
+        fixes=(
+            Unset("enable_two_batch_overlap"),
+            Set("moe_a2a_backend", "deepep"),
+            Set("enable_dp_attention", value=True),
+        ),
+        source=wheel("arg_groups/validation_hook.py", "check_two_batch_overlap", line, release),
+        signature=signature,
+        bad=Example(argv="--tp-size 8 --enable-two-batch-overlap"),
+        good=Example(argv="--tp-size 8 --enable-two-batch-overlap --moe-a2a-backend deepep"),
+    )
+
+
+TWO_BATCH_15 = _tbo("DCP154", 481, "0.5.21", "--enable-dp-attention is required")
+TWO_BATCH = _tbo("DCP155", 703, "0.5.23", "attention DP (--attn-dp-size) is")

@@ -6,6 +6,7 @@ from configurator.catalog import order
 from configurator.catalog.declare import fills, later, read_in, refuses, wheel
 from configurator.catalog.families import ARCHITECTURE
 from configurator.catalog.terms import (
+    CPU,
     CUDA,
     DCP_ON,
     DECODE_BACKEND,
@@ -17,8 +18,9 @@ from configurator.catalog.terms import (
     PD_PREFILL,
     PREFILL_BACKEND,
     SPECULATION,
+    XPU,
 )
-from configurator.core.expr import Derived, Expr, flag, resolved, step
+from configurator.core.expr import NEVER, Derived, Expr, flag, resolved, step
 from configurator.core.rule import Choose, Effect, Example, Rule, Set, Stage, Unset
 
 _HOOK = "arg_groups/speculative_hook.py"
@@ -143,19 +145,132 @@ DRAFT_NEEDED = refuses(
     bad=Example(argv="--tp-size 8 --speculative-algorithm DFLASH"),
     good=Example(argv="--tp-size 8 --speculative-algorithm EAGLE"),
 )
-PIPELINE = refuses(
+_NGRAM: Expr = flag.speculative_algorithm.equals("NGRAM")
+NGRAM_PAGES = refuses(
+    "SPC708",
+    "ngram-pages",
+    order.SPECULATIVE + 9,
+    when=_NGRAM & resolved.page_size.more_than(1),
+    require=resolved.attention_backend.equals("flashinfer"),
+    says="--speculative-algorithm NGRAM runs with pages of {resolved.page_size} tokens on {resolved.attention_backend}.",
+    because="Its guesses branch in the middle of pages, which only flashinfer handles.",
+    fixes=(Set("page_size", 1), Set("attention_backend", "flashinfer"), Unset("speculative_algorithm")),
+    source=wheel(_HOOK, "_handle_ngram", 1361),
+    signature="is unstable and produces incorrect results for paged attention backends",
+    bad=Example(argv="--tp-size 8 --speculative-algorithm NGRAM --page-size 64 --attention-backend triton"),
+    good=Example(argv="--tp-size 8 --speculative-algorithm NGRAM --page-size 1 --attention-backend triton"),
+)
+
+
+def _ngram(code: str, slug: str, platforms: Expr, line: int, release: str, signature: str) -> Rule:
+    return refuses(
+        code,
+        slug,
+        order.SPECULATIVE + 1,
+        when=_NGRAM,
+        require=platforms,
+        says="--speculative-algorithm NGRAM is given, and this platform is {hardware.platform}.",
+        because="Its matching is not written for that platform in this release.",
+        fixes=(Unset("speculative_algorithm"), Choose("speculative_algorithm")),
+        source=wheel(_HOOK, "_handle_ngram", line, release),
+        signature=signature,
+        bad=Example(argv="--tp-size 8 --speculative-algorithm NGRAM", hardware="ascend910bx8"),
+        good=Example(argv="--tp-size 8 --speculative-algorithm NGRAM"),
+    )
+
+
+NGRAM_15 = _ngram(
+    "SPC714", "ngram-platform-15", CUDA | HIP, 467, "0.5.15", "Ngram speculative decoding only supports CUDA"
+)
+NGRAM_16 = _ngram(
+    "SPC715",
+    "ngram-platform-16",
+    CUDA | HIP | CPU,
+    1001,
+    "0.5.20",
+    "Ngram speculative decoding only supports CUDA or CPU",
+)
+NGRAM_21 = _ngram(
+    "SPC716",
+    "ngram-platform",
+    CUDA | HIP | CPU | XPU,
+    1287,
+    "0.5.23",
+    "Ngram speculative decoding only supports CUDA, CPU, or XPU",
+)
+_PP: Expr = SPECULATION & flag.pp_size.more_than(1)
+_MTP: Expr = flag.speculative_algorithm.is_in("EAGLE", "NEXTN")
+_CHECK = "arg_groups/validation_hook.py"
+_PP_BAD = Example(argv="--tp-size 8 --pp-size 2 --speculative-algorithm NGRAM --disaggregation-mode prefill")
+
+
+def _pipeline(
+    code: str, slug: str, at: int, require: Expr, text: tuple[str, str], place: tuple[int, str], bad: Example
+) -> Rule:
+    because, signature = text
+    return refuses(
+        code,
+        slug,
+        order.FINAL + at,
+        when=_PP,
+        require=require,
+        says="--speculative-algorithm {asked.speculative_algorithm} is combined with --pp-size {asked.pp_size}.",
+        because=because,
+        fixes=(Set("pp_size", 1), Unset("speculative_algorithm")),
+        source=wheel(_CHECK, "check_pipeline_parallel_compat", *place),
+        signature=signature,
+        bad=bad,
+        good=_PLAIN,
+    )
+
+
+PIPELINE_15 = _pipeline(
+    "SPC713",
+    "speculative-no-pipeline",
+    1,
+    NEVER,
+    (
+        "Up to 0.5.19 a draft does not go with pipeline stages.",
+        "Pipeline parallelism is not compatible with overlap schedule, speculative decoding",
+    ),
+    (52, "0.5.19"),
+    _PP_BAD,
+)
+PIPELINE_EAGLE_20 = _pipeline(
+    "SPC709",
+    "speculative-pipeline-eagle-20",
+    1,
+    _MTP,
+    (
+        "In 0.5.20 only EAGLE drafts go with pipeline stages.",
+        "Pipeline parallelism currently only supports EAGLE",
+    ),
+    (73, "0.5.20"),
+    _PP_BAD,
+)
+PIPELINE_EAGLE = _pipeline(
+    "SPC717",
+    "speculative-pipeline-eagle",
+    1,
+    _MTP | flag.speculative_algorithm.equals("DSPARK"),
+    (
+        "From 0.5.21 EAGLE and DSPARK drafts go with pipeline stages.",
+        "Pipeline parallelism currently only supports EAGLE",
+    ),
+    (137, "0.5.23"),
+    _PP_BAD,
+)
+PIPELINE_PREFILL = _pipeline(
     "SPC707",
     "speculative-pipeline",
-    order.FINAL + 2,
-    when=SPECULATION & flag.pp_size.more_than(1),
-    require=PD_PREFILL & flag.speculative_algorithm.is_in("EAGLE", "NEXTN", "DSPARK"),
-    says="--speculative-algorithm {asked.speculative_algorithm} is combined with --pp-size {asked.pp_size}.",
-    because="With pipeline stages a draft runs on prefill servers only, and then as EAGLE or DSPARK.",
-    fixes=(Set("pp_size", 1), Unset("speculative_algorithm")),
-    source=wheel("arg_groups/validation_hook.py", "check_pipeline_parallel_compat", 150),
-    signature="PP + speculative decoding (MTP) is only supported on prefill nodes",
-    bad=Example(argv="--tp-size 8 --pp-size 2 --speculative-algorithm EAGLE"),
-    good=_PLAIN,
+    2,
+    ~_MTP | PD_PREFILL,
+    (
+        "With pipeline stages a draft runs on prefill servers only.",
+        "PP + speculative decoding (MTP) is only supported on prefill nodes",
+    ),
+    (154, "0.5.23"),
+    Example(argv="--tp-size 8 --pp-size 2 --speculative-algorithm EAGLE"),
 )
 DECODE_RADIX = refuses(
     "PDD618",
@@ -265,5 +380,5 @@ TRITON_SPEC = _cannot_verify(
     Example(argv="--tp-size 8 --dcp-size 4 --attention-backend triton", model="qwen3.5-397b-a17b"),
 )
 RESOLUTIONS = (NEXTN_IS_EAGLE, AUTO_LLAMA, AUTO)
-RULES = (STEPS_NEEDED, TOPK_TRTLLM_MHA, TREE_PAGES, NO_DP, DRAFT_NEEDED, PIPELINE)
+RULES = (STEPS_NEEDED, TOPK_TRTLLM_MHA, TREE_PAGES, NO_DP, DRAFT_NEEDED, NGRAM_PAGES)
 """The same in every release with DCP."""

@@ -37,7 +37,7 @@ GROUP_IN_ONE_NODE: Expr = flag.dcp_size.divides(TP_PER_NODE)
 ATTN_TP_SIZE = Derived(
     "tensor-parallel width of attention",
     lambda tp_size, dp_size, cp_size: attn_tp_size(tp_size, dp_size or 1, cp_size, dp_attention=True),
-    (flag.tp_size, step.attn_dp_size, flag.attn_cp_size),
+    (flag.tp_size, step.attn_dp_size, resolved.attn_cp_size),
 )
 """Ranks that share the heads of one request: the group shared out over attention DP and CP."""
 

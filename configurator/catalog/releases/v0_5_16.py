@@ -1,6 +1,6 @@
 """SGLang 0.5.16: the prefill CUDA graph goes off under DCP."""
 
-from configurator.catalog import dcp_backend, elastic, graph_limits, kv_types, model_rules, quiet
+from configurator.catalog import dcp_backend, elastic, graph_limits, kv_types, model_rules, quiet, speculative
 from configurator.catalog.flag_table import flag_table
 from configurator.catalog.flags import modelled_in
 from configurator.catalog.releases import v0_5_15
@@ -13,8 +13,9 @@ RELEASE = v0_5_15.RELEASE.derive(
     evidence="wheel sglang==0.5.16, srt/server_args.py",
     modelled=modelled_in(_TABLE),
     software={"software.flashinfer": "0.6.14", "software.sglang_kernel": "0.4.5"},
-    retire=("HWR473", "HWR483", "KVC582", "MDL890"),
+    retire=("SPC714", "HWR473", "HWR483", "KVC582", "MDL890"),
     add_rules=(
+        speculative.NGRAM_16,
         elastic.PP_1,
         elastic.NEEDS_BACKEND,
         kv_types.FP4_16,

@@ -38,6 +38,8 @@ RELEASE = v0_5_16.RELEASE.derive(
         "software.flashinfer_dcp_alltoall": True,
     },
     retire=(
+        "ATT383",
+        "MDL813",
         "DCP103",
         "DCP104",
         "ATT301",
@@ -54,6 +56,7 @@ RELEASE = v0_5_16.RELEASE.derive(
         "MDL891",
     ),
     add_rules=(
+        model_rules.HYBRID_17,
         dcp.CLI_COMM_BACKEND,
         dcp.COMM_BACKEND_NEEDS_DCP,
         dcp.FI_A2A_NEEDS_CUDA,
@@ -93,6 +96,7 @@ RELEASE = v0_5_16.RELEASE.derive(
         quiet.LORA_17,
     ),
     add_resolutions=(
+        deterministic.NO_REUSE,
         dcp_backend.STATIC_BACKEND,
         graph_limits.MLA_17,
         graph_limits.A2A_OFF,

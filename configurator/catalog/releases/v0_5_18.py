@@ -14,6 +14,7 @@ RELEASE = v0_5_17.RELEASE.derive(
     modelled=modelled_in(_TABLE),
     software={"software.flashinfer": "0.6.17", "software.sglang_kernel": "0.4.6.post1"},
     retire=(
+        "MDL814",
         "HWR462",
         "HWR469",
         "HWR474",
@@ -27,6 +28,7 @@ RELEASE = v0_5_17.RELEASE.derive(
         "MDL895",
     ),
     add_rules=(
+        model_rules.HYBRID_18,
         hicache.DSPARK_ONLY,
         hicache.HOST_POOL_DECODE,
         hicache.HOST_POOL_DCP,

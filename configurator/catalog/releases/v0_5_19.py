@@ -25,6 +25,7 @@ RELEASE = v0_5_18.RELEASE.derive(
     software={"software.flashinfer": "0.6.18"},
     retire=("ATT302", "ATT323", "HWR475", "PDD602", "KVC528", "MDL881", "MDL896"),
     add_rules=(
+        hicache.BUFFER_NOT_DECODE,
         aliases.SYMM_MEM,
         attention.without_dcp(303, attention.SUPPORT_19, "0.5.19", "0.5.19"),
         attention_limits.TRTLLM_MHA_PREFILL,

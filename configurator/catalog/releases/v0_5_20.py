@@ -13,8 +13,9 @@ from configurator.catalog import (
     kimi_k3,
     model_rules,
     pages,
-    parallel,
+    prefill_cp,
     quiet,
+    speculative,
     unified,
 )
 from configurator.catalog.flag_table import flag_table
@@ -30,6 +31,8 @@ RELEASE = v0_5_19.RELEASE.derive(
     modelled=modelled_in(_TABLE),
     software={"software.sglang_kernel": "0.4.7"},
     retire=(
+        "ATT333",
+        "SPC713",
         "DCP204",
         "DCP208",
         "DCP211",
@@ -49,6 +52,10 @@ RELEASE = v0_5_19.RELEASE.derive(
         "KVC594",
     ),
     add_rules=(
+        model_rules.HYBRID_XPU_PAGES,
+        speculative.PIPELINE_EAGLE_20,
+        speculative.PIPELINE_PREFILL,
+        prefill_cp.PLATFORM_20,
         dcp.REPLICATE_Q_NEEDS_A2A,
         dcp_init.FI_A2A_FABRIC,
         attention.without_dcp(304, attention.SUPPORT_20, "0.5.20", "0.5.21"),
@@ -58,8 +65,6 @@ RELEASE = v0_5_19.RELEASE.derive(
         model_rules.HYV4_NO_CP,
         model_rules.HYV4_NO_DCP,
         model_rules.DSV4_TRTLLM,
-        model_rules.EXTRA_BUFFER_CPU,
-        parallel.PREFILL_CP_HIP,
         unified.NO_TBO,
         unified.DCP_MLA_ONLY,
         unified.DCP_NO_SWA,

@@ -15,6 +15,7 @@ from configurator.catalog import (
     model_rules,
     pages,
     parallel,
+    prefill_cp,
     quiet,
     unified,
 )
@@ -31,6 +32,11 @@ RELEASE = v0_5_21.RELEASE.derive(
     modelled=modelled_in(_TABLE),
     software={"software.flashinfer": "0.7.1", "software.sglang_kernel": "0.4.9"},
     retire=(
+        "DCP145",
+        "DCP148",
+        "DCP149",
+        "DCP151",
+        "DCP154",
         "DCP133",
         "DCP141",
         "DCP214",
@@ -45,6 +51,9 @@ RELEASE = v0_5_21.RELEASE.derive(
         "MDL812",
     ),
     add_rules=(
+        prefill_cp.CP_DP_DIVIDE,
+        prefill_cp.PREFILL_CP_HIP,
+        parallel.TWO_BATCH,
         dcp.NO_PREFILL_CP,
         dcp_init.PLATFORM_INIT_NPU_XPU,
         attention.without_dcp(305, attention.SUPPORT_22, "0.5.22", "0.5.22"),
@@ -73,6 +82,7 @@ RELEASE = v0_5_21.RELEASE.derive(
         unified.ALGORITHMS_22,
     ),
     add_resolutions=(
+        prefill_cp.CP_WIDTH,
         dcp_backend.AUTO_A2A_XPU,
         parallel.DP_ALIAS,
         parallel.ATTN_DP,
