@@ -17,6 +17,7 @@ from configurator.core.configuration import Configuration
 from configurator.core.expr import Env, Evaluator, Getter, Term, Truth
 from configurator.core.fast import UnknownValueError, compile_checks, compile_fast, compile_steps
 from configurator.core.flag import FlagValue
+from configurator.core.missing import why_missing
 from configurator.core.release import Release
 from configurator.core.rule import Effect, Resolution, Rule, SetEnv, Stage
 from configurator.core.unknown import Unknown, is_unknown
@@ -102,12 +103,12 @@ class Environment(dict[str, object]):
     unknowns: set[str] | None = None
 
     def __missing__(self, key: str) -> object:
-        space, _, name = key.partition(".")
+        space = key.partition(".")[0]
         if space == "env":
             return None
         if space == "given":
             return False
-        return Unknown(f"the {space} does not tell its {name.replace('_', ' ')}")
+        return Unknown(why_missing(key))
 
 
 @dataclass(frozen=True, slots=True)
