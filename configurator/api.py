@@ -266,7 +266,7 @@ def capacity(
     from configurator.words import describe_change  # noqa: PLC0415
 
     written = command if isinstance(command, Workspace) else check(command, **facts).workspace
-    planned, changes, notes = written, "", []
+    planned, changes, repair_change, notes = written, "", None, []
     if written.report.verdict == "error":
         repair = next(iter(written.repairs()), None)
         if repair is None:
@@ -274,7 +274,8 @@ def capacity(
                 "The command does not run and nothing repairs it; the figures are those of the flags as written."
             )
         else:
-            planned, changes = written.apply(repair.change), describe_change(repair.change, written.table)
+            repair_change = repair.change
+            planned, changes = written.apply(repair_change), describe_change(repair_change, written.table)
             notes.append(f"The command as written does not run; the figures are those of its repair: {changes}.")
     if weights_gib is not None and not 0 < weights_gib < 1_000_000:
         raise InputError(
@@ -289,6 +290,8 @@ def capacity(
         command=one_line(planned.command),
         computed_for="written" if planned is written else "repaired",
         changes=changes,
+        repair=repair_change,
+        written=written.configuration,
         notes=notes,
         batch_size=batch,
         context_tokens=context,

@@ -99,8 +99,8 @@ def _advice_json(advised: Advised, report: CapacityReport) -> dict[str, object]:
     table = report.case.release.table
     best = [
         {
-            **change_json(advice.change, table),
-            "label": describe_change(advice.change, table),
+            **change_json(report.from_written(advice.change), table),
+            "label": describe_change(report.from_written(advice.change), table),
             "shape": advice.shape,
             "verdict": advice.verdict,
             "why": advice.why,
@@ -116,7 +116,8 @@ def _advice_lines(advised: Advised, report: CapacityReport) -> list[str]:
     lines = ["", f"{GOALS[advised.goal]}: {advised.sentence}"]
     for number, advice in enumerate(advised.best, start=1):
         lines.append(f"{number}. {advice.shape}: {advice.why}")
-        lines.append(f"   -> {describe_change(advice.change, report.case.release.table)} (verdict: {advice.verdict})")
+        change = describe_change(report.from_written(advice.change), report.case.release.table)
+        lines.append(f"   -> {change} (verdict: {advice.verdict})")
     return lines
 
 

@@ -20,6 +20,8 @@ FLOP_EFFICIENCY = 0.6
 """Share of the dense rate that decode attention reaches; assumed."""
 LINK_EFFICIENCY = 0.8
 """Share of a link's rate that large collectives reach: 350 to 360 of 450e9 bytes/s on H100 (NCCL issue 1281)."""
+LINK_NAMES = {"nvlink": "NVLink", "xgmi": "Infinity Fabric", "xelink": "Xe Link", "hccs": "HCCS", "pcie": "PCIe"}
+"""What people call the kinds of links."""
 KERNEL_US = 2.0
 """One small kernel, launched from a CUDA graph."""
 FUSED_ALPHA_US = 8.0

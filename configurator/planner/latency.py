@@ -17,6 +17,7 @@ from configurator.planner.exchange import (
     FLOP_EFFICIENCY,
     HBM_EFFICIENCY,
     LINK_EFFICIENCY,
+    LINK_NAMES,
     Collective,
     collectives_of,
     exchange_us,
@@ -169,7 +170,7 @@ def limits(server: Deployment, batch_size: int) -> list[str]:
         )
     kind = server.facts.get("hardware.link_kind")
     if server.dcp_size > 1 and kind != "nvlink":
-        found.append(f"start-up times were fitted on NVLink and are a lower bound on {kind}")
+        found.append(f"start-up times were fitted on NVLink and are a lower bound on {_link_name(server)}")
     if server.kind == "dsa":
         found.append("no published latency of sparse attention under DCP was there to check against")
     return found
@@ -189,7 +190,7 @@ def _plan(server: Deployment, batch_size: int, context_tokens: int, checkpoint_b
     link = server.facts.get("hardware.link_gbps")
     basis = (
         f"model: HBM at {HBM_EFFICIENCY:g} of {server.number('hardware.hbm_gbps') / 1e3:g} TB/s, "
-        f"{server.facts.get('hardware.link_kind')} at {LINK_EFFICIENCY:g} of {link} GB/s, "
+        f"{_link_name(server)} at {LINK_EFFICIENCY:g} of {link} GB/s, "
         f"batch of {batch_size} with {context_tokens:,} tokens each"
     )
     return LatencyPlan(
@@ -210,6 +211,11 @@ def _plan(server: Deployment, batch_size: int, context_tokens: int, checkpoint_b
         valid=not wrong,
         basis=basis + (f"; not valid here: {'; '.join(wrong)}" if wrong else ""),
     )
+
+
+def _link_name(server: Deployment) -> str:
+    kind = str(server.facts.get("hardware.link_kind"))
+    return LINK_NAMES.get(kind, kind)
 
 
 def weights_us(server: Deployment, batch_size: int, checkpoint_bytes: int | None = None) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from configurator.core.configuration import Change, Configuration
 from configurator.core.engine import Case
 from configurator.core.unknown import Unknown, is_unknown
 from configurator.planner.deployment import GIB, Deployment, MissingFactError
@@ -41,6 +42,8 @@ class CapacityReport:
         computed_for: ``repaired`` where the command as written does not run.
         command: The command that was planned, on one line.
         changes: What the repair changed, in words; empty for the written command.
+        repair: The same as a change.
+        written: What the command as written asks for.
         notes: What to know beside the figures.
     """
 
@@ -58,12 +61,23 @@ class CapacityReport:
     computed_for: Computed
     command: str
     changes: str
+    repair: Change
+    written: Configuration
     notes: tuple[str, ...]
 
     @property
     def fits(self) -> bool | Unknown:
         """Whether the server fits its GPUs."""
         return self.memory if is_unknown(self.memory) else self.memory.fits
+
+    def from_written(self, change: Change) -> Change:
+        """Return *change*, which is one of the planned command, as a change of the command as written."""
+        whole, flags = self.repair.then(change), self.written.flags
+        return Change(
+            {dest: value for dest, value in whole.set.items() if dest not in flags or flags[dest] != value},
+            frozenset(dest for dest in whole.unset if dest.startswith("-") or dest in flags),
+            whole.env,
+        )
 
     @property
     def sentence(self) -> str:
@@ -190,6 +204,8 @@ def plan(  # noqa: PLR0913 - one keyword for each thing the user may say
     command: str,
     computed_for: Computed = "written",
     changes: str = "",
+    repair: Change | None = None,
+    written: Configuration | None = None,
     notes: Sequence[str] = (),
     batch_size: int | None = None,
     context_tokens: int | None = None,
@@ -206,6 +222,8 @@ def plan(  # noqa: PLR0913 - one keyword for each thing the user may say
         command: The command it stands for, on one line.
         computed_for: Whether that is the command as written.
         changes: What a repair changed, in words.
+        repair: The same as a change.
+        written: What the command as written asks for, where it is another one.
         notes: What to say beside the figures.
         batch_size: Requests of a step; :data:`DEFAULT_BATCH` by default.
         context_tokens: Context of each; :data:`DEFAULT_CONTEXT`, or what the model takes, by default.
@@ -245,6 +263,8 @@ def plan(  # noqa: PLR0913 - one keyword for each thing the user may say
         computed_for=computed_for,
         command=command,
         changes=changes,
+        repair=repair or Change(),
+        written=written or case.configuration,
         notes=tuple(said),
     )
 

@@ -167,7 +167,7 @@ def test_slow_links_lose_latency_and_are_flagged(serve):
     alone = plan_latency(server.with_flags(dcp_size=1), batch_size=1, context_tokens=32_768)
     assert plan.per_layer_us > alone.per_layer_us
     assert not plan.valid
-    assert "pcie" in plan.basis
+    assert "PCIe" in plan.basis
 
 
 def test_a_link_that_is_not_known_is_not_guessed(serve):
