@@ -5,6 +5,7 @@ from __future__ import annotations
 from configurator.catalog import order
 from configurator.catalog.declare import later, read_in, refuses, wheel
 from configurator.catalog.families import (
+    ARCHITECTURE,
     DEEPSEEK_V4,
     DIFFUSION_GEMMA,
     FUSED_KV_WRITE,
@@ -172,13 +173,14 @@ def _snapshots(code: str, platforms: Expr, line: int, release: str, signature: s
         if release >= "0.5.19"
         else wheel("server_args.py", "_handle_mamba_radix_cache", line, release),
         signature=signature,
-        bad=Example(argv="--tp-size 1", hardware="cpu", model="kimi-linear-48b"),
-        good=Example(argv="--tp-size 1 --disable-radix-cache", hardware="cpu", model="kimi-linear-48b"),
+        bad=Example(argv="--tp-size 1", hardware="cpu", model="qwen3.5-397b-a17b"),
+        good=Example(argv="--tp-size 1 --disable-radix-cache", hardware="cpu", model="qwen3.5-397b-a17b"),
     )
 
 
-HYBRID_15 = _snapshots("MDL813", CUDA | NPU, 4266, "0.5.15", "extra_buffer needs CUDA/MUSA/NPU")
-HYBRID_17 = _snapshots("MDL814", CUDA | NPU | HIP, 5590, "0.5.17", "extra_buffer needs CUDA/MUSA/NPU/ROCm")
+_NO_SNAPSHOTS_15: Expr = ARCHITECTURE.equals("KimiLinearForCausalLM")
+HYBRID_15 = _snapshots("MDL813", CUDA | NPU | _NO_SNAPSHOTS_15, 4266, "0.5.15", "extra_buffer needs CUDA/MUSA/NPU")
+HYBRID_16 = _snapshots("MDL814", CUDA | NPU | HIP, 5590, "0.5.17", "extra_buffer needs CUDA/MUSA/NPU/ROCm")
 HYBRID_18 = _snapshots("MDL815", CUDA | NPU | HIP | XPU, 107, "0.5.20", "extra_buffer needs CUDA/MUSA/NPU/ROCm/XPU")
 HYBRID = _snapshots("MDL827", CUDA | NPU | HIP | XPU, 120, "0.5.23", "extra_buffer requires platform support")
 HYBRID_XPU_PAGES = refuses(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from configurator.catalog import order
 from configurator.catalog.declare import fills, refuses, wheel
-from configurator.catalog.families import DEEPSEEK, DEEPSEEK_V4
+from configurator.catalog.families import DEEPSEEK, DEEPSEEK_V4, GLM_DSA
 from configurator.catalog.terms import CUDA, DSA, HIP, MLA, NPU
 from configurator.core.expr import Derived, Expr, Term, flag, model, resolved, step
 from configurator.core.rule import Choose, Example, Rule, Set, Stage, Unset
@@ -84,6 +84,40 @@ CP_DP_DIVIDE_15 = _with_dp("DCP145", flag.dp_size, 112, "0.5.21", "tp_size must 
 CP_DP_DIVIDE = _with_dp(
     "DCP146", step.attn_dp_size, 159, "0.5.23", "tp_size must be divisible by attn_dp_size * attn_cp_size"
 )
+AITER_FUSION = refuses(
+    "DCP156",
+    "attn-cp-no-aiter-fusion",
+    order.PREFILL_CP + 2,
+    when=_CP.more_than(1) & flag.enable_aiter_allreduce_fusion.holds() & ~flag.enable_deterministic_inference.holds(),
+    says="--attn-cp-size {resolved.attn_cp_size} is combined with --enable-aiter-allreduce-fusion.",
+    because="The fused all-reduce of AITER runs over all tensor-parallel ranks.",
+    fixes=(Unset("enable_aiter_allreduce_fusion"), Set("attn_cp_size", 1)),
+    source=wheel(_HOOK, "handle_context_parallelism", 165),
+    signature="Aiter allreduce fusion is not supported with context parallelism",
+    bad=Example(argv="--tp-size 8 --attn-cp-size 2 --enable-aiter-allreduce-fusion", model="llama-3.1-70b"),
+    good=Example(argv="--tp-size 8 --attn-cp-size 2", model="llama-3.1-70b"),
+)
+_FUSES: Expr = HIP & GLM_DSA & flag.nnodes.less_than(2)
+
+
+def _glm_fusion(code: str, alone: Expr, release: str, line: int) -> Rule:
+    return refuses(
+        code,
+        "attn-cp-glm-rocm",
+        order.PREFILL_CP + 2,
+        when=_CP.more_than(1) & _FUSES & alone & ~flag.enable_deterministic_inference.holds(),
+        says="--attn-cp-size {resolved.attn_cp_size} is given for {model.architecture} on ROCm.",
+        because="From 0.5.21 GLM models fuse their all-reduce there, over all tensor-parallel ranks.",
+        fixes=(Set("attn_cp_size", 1), Unset("enable_prefill_cp")),
+        source=wheel(_HOOK, "handle_context_parallelism", line, release),
+        signature="Aiter allreduce fusion is not supported with context parallelism",
+        bad=Example(argv="--tp-size 8 --attn-cp-size 2", hardware="mi355x8", model="glm-5"),
+        good=Example(argv="--tp-size 8", hardware="mi355x8", model="glm-5"),
+    )
+
+
+GLM_FUSION_21 = _glm_fusion("DCP157", ~flag.enable_dp_attention.holds(), "0.5.21", 115)
+GLM_FUSION = _glm_fusion("DCP158", step.attn_dp_size.less_than(2), "0.5.23", 165)
 MOE_DP_ALONE = refuses(
     "DCP126",
     "moe-dp-alone",

@@ -168,6 +168,7 @@ FLAGS = (
     _switch("enable_mixed_chunk", OTHER, "Put prefill chunks and decode in one batch.", cost=3.0),
     _switch("disable_overlap_schedule", OTHER, "Do not prepare a batch while the last one runs.", cost=4.0),
     _switch("enable_two_batch_overlap", OTHER, "Overlap two micro-batches."),
+    _switch("enable_aiter_allreduce_fusion", OTHER, "Fuse the all-reduce with the next layer's norm, on ROCm."),
     _switch("enable_dp_lm_head", OTHER, "Compute the vocabulary's logits in each data-parallel replica.", cost=3.0),
     _switch("enable_lora", OTHER, "Serve LoRA adapters."),
     _value("dsv4_attn_backend", ATTENTION, "DeepSeek-V4's attention kernels.", auto=None, cost=2.0),

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from configurator.catalog import order
-from configurator.catalog.declare import fills, later, read_in, refuses, wheel
+from configurator.catalog.declare import fills, refuses, wheel
 from configurator.catalog.families import ARCHITECTURE
 from configurator.catalog.terms import (
     CPU,
     CUDA,
-    DCP_ON,
     DECODE_BACKEND,
-    GQA,
     HIP,
-    LATENT,
-    MLA,
     PD_DECODE,
-    PD_PREFILL,
     PREFILL_BACKEND,
     SPECULATION,
     XPU,
 )
-from configurator.core.expr import NEVER, Derived, Expr, flag, resolved, step
-from configurator.core.rule import Choose, Effect, Example, Rule, Set, Stage, Unset
+from configurator.core.expr import Expr, flag, resolved, step
+from configurator.core.rule import Choose, Example, Rule, Set, Unset
 
 _HOOK = "arg_groups/speculative_hook.py"
 _EAGLE: Expr = flag.speculative_algorithm.is_in("EAGLE", "EAGLE3", "NEXTN", "STANDALONE")
@@ -198,80 +193,6 @@ NGRAM_21 = _ngram(
     "0.5.23",
     "Ngram speculative decoding only supports CUDA, CPU, or XPU",
 )
-_PP: Expr = SPECULATION & flag.pp_size.more_than(1)
-_MTP: Expr = flag.speculative_algorithm.is_in("EAGLE", "NEXTN")
-_CHECK = "arg_groups/validation_hook.py"
-_PP_BAD = Example(argv="--tp-size 8 --pp-size 2 --speculative-algorithm NGRAM --disaggregation-mode prefill")
-
-
-def _pipeline(
-    code: str, slug: str, at: int, require: Expr, text: tuple[str, str], place: tuple[int, str], bad: Example
-) -> Rule:
-    because, signature = text
-    return refuses(
-        code,
-        slug,
-        order.FINAL + at,
-        when=_PP,
-        require=require,
-        says="--speculative-algorithm {asked.speculative_algorithm} is combined with --pp-size {asked.pp_size}.",
-        because=because,
-        fixes=(Set("pp_size", 1), Unset("speculative_algorithm")),
-        source=wheel(_CHECK, "check_pipeline_parallel_compat", *place),
-        signature=signature,
-        bad=bad,
-        good=_PLAIN,
-    )
-
-
-PIPELINE_15 = _pipeline(
-    "SPC713",
-    "speculative-no-pipeline",
-    1,
-    NEVER,
-    (
-        "Up to 0.5.19 a draft does not go with pipeline stages.",
-        "Pipeline parallelism is not compatible with overlap schedule, speculative decoding",
-    ),
-    (52, "0.5.19"),
-    _PP_BAD,
-)
-PIPELINE_EAGLE_20 = _pipeline(
-    "SPC709",
-    "speculative-pipeline-eagle-20",
-    1,
-    _MTP,
-    (
-        "In 0.5.20 only EAGLE drafts go with pipeline stages.",
-        "Pipeline parallelism currently only supports EAGLE",
-    ),
-    (73, "0.5.20"),
-    _PP_BAD,
-)
-PIPELINE_EAGLE = _pipeline(
-    "SPC717",
-    "speculative-pipeline-eagle",
-    1,
-    _MTP | flag.speculative_algorithm.equals("DSPARK"),
-    (
-        "From 0.5.21 EAGLE and DSPARK drafts go with pipeline stages.",
-        "Pipeline parallelism currently only supports EAGLE",
-    ),
-    (137, "0.5.23"),
-    _PP_BAD,
-)
-PIPELINE_PREFILL = _pipeline(
-    "SPC707",
-    "speculative-pipeline",
-    2,
-    ~_MTP | PD_PREFILL,
-    (
-        "With pipeline stages a draft runs on prefill servers only.",
-        "PP + speculative decoding (MTP) is only supported on prefill nodes",
-    ),
-    (154, "0.5.23"),
-    Example(argv="--tp-size 8 --pp-size 2 --speculative-algorithm EAGLE"),
-)
 DECODE_RADIX = refuses(
     "PDD618",
     "decode-radix-spec-eagle",
@@ -289,95 +210,6 @@ DECODE_RADIX = refuses(
         "--speculative-algorithm NGRAM"
     ),
     good=Example(argv="--tp-size 8 --disaggregation-mode decode --disaggregation-decode-enable-radix-cache"),
-)
-
-# --- under DCP ------------------------------------------------------------------------------------------------------
-
-
-def _verify_backend(mode: object, decode: object, prefill: object) -> object:
-    return decode if mode == "decode" else prefill
-
-
-VERIFY_BACKEND = Derived(
-    "verification backend", _verify_backend, (resolved.speculative_attention_mode, DECODE_BACKEND, PREFILL_BACKEND)
-)
-"""The backend that verifies a draft's tokens: prefill's, unless ``--speculative-attention-mode decode``."""
-
-_SPEC_FIXES = (
-    Unset("speculative_algorithm"),
-    Choose("decode_attention_backend"),
-    Choose("attention_backend"),
-    Set("dcp_size", 1),
-)
-_WITH_DCP = f"{_ARGV} --speculative-eagle-topk 1 --dcp-size 4"
-
-
-def _cannot_verify(  # noqa: PLR0913, PLR0917 - the fields that differ
-    code: str,
-    slug: str,
-    when: Expr,
-    because: str,
-    source: tuple[str, str, int],
-    signature: str | None,
-    bad: Example,
-    good: Example,
-    stage: Stage = Stage.RUNTIME,
-) -> Rule:
-    return later(
-        code,
-        slug,
-        190,
-        effect=Effect.CRASHES,
-        stage=stage,
-        when=SPECULATION & DCP_ON & when,
-        says="--speculative-algorithm {asked.speculative_algorithm} with --dcp-size {asked.dcp_size} decodes on "
-        "{decode} and verifies on {verify}.",
-        values={"decode": DECODE_BACKEND, "verify": VERIFY_BACKEND},
-        because=because,
-        fixes=_SPEC_FIXES,
-        source=read_in(*source),
-        signature=signature,
-        bad=bad,
-        good=good,
-    )
-
-
-_ON_B200 = Example(
-    argv=f"{_WITH_DCP} --attention-backend cutedsl_mla --speculative-attention-mode decode", hardware="b200x8"
-)
-TRTLLM_MLA_SPEC = _cannot_verify(
-    "SPC710",
-    "trtllm-mla-dcp-spec",
-    LATENT & DECODE_BACKEND.equals("trtllm_mla"),
-    "trtllm_mla answers for a rank's own tokens in plain decode only; the server stops when it builds the backend.",
-    ("layers/attention/attention_registry.py", "create_trtllm_mla_backend", 102),
-    "trtllm_mla cannot serve decode context parallelism with",
-    Example(argv=f"{_WITH_DCP} --attention-backend trtllm_mla", hardware="b200x8"),
-    _ON_B200,
-    Stage.INIT,
-)
-FLASHINFER_SPEC = _cannot_verify(
-    "SPC711",
-    "flashinfer-mla-dcp-spec",
-    MLA & CUDA & (DECODE_BACKEND.equals("flashinfer") | VERIFY_BACKEND.equals("flashinfer")),
-    "FlashInfer's MLA kernels return the log-sum-exp in plain decode only; verification stops at graph capture. On "
-    "CUDA a draft runs under DCP only with cutedsl_mla (to 0.5.22 also tokenspeed_mla), which is for SM100.",
-    ("layers/attention/flashinfer_mla_backend.py", "forward_extend", 835),
-    None,
-    Example(argv=f"{_WITH_DCP} --attention-backend flashinfer"),
-    _ON_B200,
-)
-TRITON_SPEC = _cannot_verify(
-    "SPC712",
-    "triton-dcp-spec",
-    GQA & _DRAFTS & (CUDA | HIP) & (DECODE_BACKEND.equals("triton") | VERIFY_BACKEND.equals("triton")),
-    "Verification masks out the branches of the draft, and triton's DCP path knows no such mask.",
-    ("layers/attention/triton_backend.py", "forward_extend", 2012),
-    "DCP Triton extend does not support custom masks",
-    Example(
-        argv=f"{_WITH_DCP} --attention-backend triton --speculative-draft-model-path draft", model="qwen3.5-397b-a17b"
-    ),
-    Example(argv="--tp-size 8 --dcp-size 4 --attention-backend triton", model="qwen3.5-397b-a17b"),
 )
 RESOLUTIONS = (NEXTN_IS_EAGLE, AUTO_LLAMA, AUTO)
 RULES = (STEPS_NEEDED, TOPK_TRTLLM_MHA, TREE_PAGES, NO_DP, DRAFT_NEEDED, NGRAM_PAGES)

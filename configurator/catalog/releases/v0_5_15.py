@@ -23,9 +23,11 @@ from configurator.catalog import (
     page_major,
     pages,
     parallel,
+    pipelines,
     prefill_cp,
     quiet,
     speculative,
+    speculative_dcp,
     unified,
 )
 from configurator.catalog.flag_table import flag_table
@@ -45,6 +47,7 @@ RELEASE = Release(
         (
             *command_line.RULES,
             dcp.CLI_DCP_SIZE,
+            prefill_cp.AITER_FUSION,
             dcp.DCP_SIZE_MIN,
             dcp.PLATFORM_HIP_OR_CUDA,
             dcp.CUDA_NO_SPEC,
@@ -73,7 +76,7 @@ RELEASE = Release(
             prefill_cp.SPARSE_ONE_MACHINE,
             prefill_cp.SPARSE_NOT_DECODE,
             parallel.TWO_BATCH_15,
-            speculative.PIPELINE_15,
+            pipelines.PIPELINE_15,
             speculative.NGRAM_15,
             model_rules.HYBRID_15,
             attention_limits.INTEL_XPU_MLA,
@@ -93,7 +96,7 @@ RELEASE = Release(
             dsa.KV_TYPES,
             dsa_rules.NO_DCP_OLD,
             *speculative.RULES,
-            speculative.TRITON_SPEC,
+            speculative_dcp.TRITON_SPEC,
             model_rules.WITHOUT_HOOK_15,
             model_rules.FUSED_WRITE,
             model_rules.TRITON_WINDOWS,

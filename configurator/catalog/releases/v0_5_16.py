@@ -13,8 +13,9 @@ RELEASE = v0_5_15.RELEASE.derive(
     evidence="wheel sglang==0.5.16, srt/server_args.py",
     modelled=modelled_in(_TABLE),
     software={"software.flashinfer": "0.6.14", "software.sglang_kernel": "0.4.5"},
-    retire=("SPC714", "HWR473", "HWR483", "KVC582", "MDL890"),
+    retire=("MDL813", "SPC714", "HWR473", "HWR483", "KVC582", "MDL890"),
     add_rules=(
+        model_rules.HYBRID_16,
         speculative.NGRAM_16,
         elastic.PP_1,
         elastic.NEEDS_BACKEND,

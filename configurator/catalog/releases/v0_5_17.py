@@ -11,12 +11,13 @@ from configurator.catalog import (
     dsa_rules,
     graph_limits,
     hicache,
+    kimi_hybrid,
     kimi_k3,
     model_rules,
     page_major,
     pages,
     quiet,
-    speculative,
+    speculative_dcp,
     transfer,
 )
 from configurator.catalog.dsa import GLM_SM120
@@ -39,7 +40,6 @@ RELEASE = v0_5_16.RELEASE.derive(
     },
     retire=(
         "ATT383",
-        "MDL813",
         "DCP103",
         "DCP104",
         "ATT301",
@@ -56,7 +56,7 @@ RELEASE = v0_5_16.RELEASE.derive(
         "MDL891",
     ),
     add_rules=(
-        model_rules.HYBRID_17,
+        kimi_hybrid.SYMM_MEM_REWRITTEN,
         dcp.CLI_COMM_BACKEND,
         dcp.COMM_BACKEND_NEEDS_DCP,
         dcp.FI_A2A_NEEDS_CUDA,
@@ -87,8 +87,8 @@ RELEASE = v0_5_16.RELEASE.derive(
         kimi_k3.CUTEDSL_FLASHINFER_17,
         kimi_k3.COMM_REWRITTEN,
         kimi_k3.SYMM_MEM_REWRITTEN,
-        speculative.TRTLLM_MLA_SPEC,
-        speculative.FLASHINFER_SPEC,
+        speculative_dcp.TRTLLM_MLA_SPEC,
+        speculative_dcp.FLASHINFER_SPEC,
         model_rules.WITHOUT_HOOK,
         model_rules.HYBRID_STATE_17,
         quiet.SKIP_QUANT_17,
@@ -96,6 +96,7 @@ RELEASE = v0_5_16.RELEASE.derive(
         quiet.LORA_17,
     ),
     add_resolutions=(
+        kimi_hybrid.SYMM_MEM_OFF,
         deterministic.NO_REUSE,
         dcp_backend.STATIC_BACKEND,
         graph_limits.MLA_17,

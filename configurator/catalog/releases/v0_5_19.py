@@ -23,7 +23,7 @@ RELEASE = v0_5_18.RELEASE.derive(
     evidence="wheel sglang==0.5.19, srt/arg_groups/parallel_hook.py",
     modelled=modelled_in(_TABLE),
     software={"software.flashinfer": "0.6.18"},
-    retire=("ATT302", "ATT323", "HWR475", "PDD602", "KVC528", "MDL881", "MDL896"),
+    retire=("MDL843", "MDL844", "ATT302", "ATT323", "HWR475", "PDD602", "KVC528", "MDL881", "MDL896"),
     add_rules=(
         hicache.BUFFER_NOT_DECODE,
         aliases.SYMM_MEM,
@@ -37,5 +37,11 @@ RELEASE = v0_5_18.RELEASE.derive(
         page_major.PAGE_MAJOR_19,
         unified.PREFILL_GRAPH_ASKED,
     ),
-    add_resolutions=(aliases.SYMM_MEM_OFF, families.FAMILY_19, graph_limits.MULTIMODAL_19, unified.PREFILL_GRAPH),
+    add_resolutions=(
+        graph_limits.PP_OFF,
+        aliases.SYMM_MEM_OFF,
+        families.FAMILY_19,
+        graph_limits.MULTIMODAL_19,
+        unified.PREFILL_GRAPH,
+    ),
 )

@@ -13,9 +13,9 @@ from configurator.catalog import (
     kimi_k3,
     model_rules,
     pages,
+    pipelines,
     prefill_cp,
     quiet,
-    speculative,
     unified,
 )
 from configurator.catalog.flag_table import flag_table
@@ -52,9 +52,10 @@ RELEASE = v0_5_19.RELEASE.derive(
         "KVC594",
     ),
     add_rules=(
+        pipelines.PIPELINE_20,
+        pipelines.PIPELINE_PREFILL_20,
         model_rules.HYBRID_XPU_PAGES,
-        speculative.PIPELINE_EAGLE_20,
-        speculative.PIPELINE_PREFILL,
+        pipelines.PIPELINE_EAGLE_20,
         prefill_cp.PLATFORM_20,
         dcp.REPLICATE_Q_NEEDS_A2A,
         dcp_init.FI_A2A_FABRIC,

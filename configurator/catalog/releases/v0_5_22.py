@@ -32,6 +32,8 @@ RELEASE = v0_5_21.RELEASE.derive(
     modelled=modelled_in(_TABLE),
     software={"software.flashinfer": "0.7.1", "software.sglang_kernel": "0.4.9"},
     retire=(
+        "DCP157",
+        "MDL815",
         "DCP145",
         "DCP148",
         "DCP149",
@@ -51,6 +53,8 @@ RELEASE = v0_5_21.RELEASE.derive(
         "MDL812",
     ),
     add_rules=(
+        prefill_cp.GLM_FUSION,
+        model_rules.HYBRID,
         prefill_cp.CP_DP_DIVIDE,
         prefill_cp.PREFILL_CP_HIP,
         parallel.TWO_BATCH,
@@ -90,7 +94,6 @@ RELEASE = v0_5_21.RELEASE.derive(
         *dsa.DCP_TRTLLM,
         dsa.REPLICATE_Q,
         graph_limits.MULTIMODAL_22,
-        graph_limits.PP_OFF,
         pages.DSA_POOLED,
         quiet.FUSED_DRAFT,
     ),
