@@ -181,6 +181,8 @@ def _draft(server: Deployment, sharded: int, layers: int) -> tuple[int, int]:
 
 def _windowed(server: Deployment) -> Cell:
     """Return the row of a model with two pools; its slots are never widened, so DCP adds no token."""
+    if server.kind != "gqa":
+        raise MissingFactError("a latent cache with a second pool for windowed layers is not modelled here")
     windowed = server.count("model.num_windowed_layers")
     full = server.count("model.num_attention_layers") - windowed
     ratio = server.number("swa_full_tokens_ratio") if server.value("swa_full_tokens_ratio") is not None else 0.8

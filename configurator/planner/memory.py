@@ -179,6 +179,10 @@ def _plan(server: Deployment, checkpoint_bytes: int | None, measured: Measured |
     weights = weights_of(server, checkpoint_bytes)
     before_load = total - budget.RUNTIME_BYTES
     notes = list(cell.notes)
+    if server.drafts and (
+        server.value("model.num_nextn_layers") is None or server.flags.get("speculative_draft_model_path") is not None
+    ):
+        notes.append("The draft model's shape is not known here; it is taken as one layer like the model's own.")
     graphs, activations = budget.graph_bytes(server, reserve), budget.activation_bytes(server, reserve)
     kv_budget = int(before_load * reserve.fraction - weights.bytes_per_gpu)
     if reserve.after_capture:

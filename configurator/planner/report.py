@@ -243,11 +243,8 @@ def plan(  # noqa: PLR0913 - one keyword for each thing the user may say
     said = list(notes)
     if is_unknown(memory) and (gaps := _gaps(server)):
         said.append(f"To plan for this model, its config.json must tell more: {'; '.join(gaps)}.")
-    if not is_unknown(memory) and memory.fits and memory.concurrent_requests(context) < batch:
-        said.append(
-            f"{batch} requests of {context:,} tokens do not fit at once, only {memory.concurrent_requests(context):,} do; "
-            "the latency is that of a batch the server would have to split."
-        )
+    if not is_unknown(memory) and memory.fits:
+        said += _too_much(memory, context, batch)
     return CapacityReport(
         release=server.release,
         hardware=hardware,
@@ -267,6 +264,18 @@ def plan(  # noqa: PLR0913 - one keyword for each thing the user may say
         written=written or case.configuration,
         notes=tuple(said),
     )
+
+
+def _too_much(memory: MemoryPlan, context: int, batch: int) -> list[str]:
+    """Return what of the question the server could not do."""
+    longest = memory.max_context_tokens
+    if not is_unknown(longest) and context > longest:
+        return [f"A request of {context:,} tokens was asked about; the longest that this server takes is {longest:,}."]
+    held = memory.concurrent_requests(context)
+    if held < batch:
+        beyond = f"{batch} requests of {context:,} tokens do not fit at once, only {held:,} do"
+        return [f"{beyond}; the latency is that of a batch the server would have to split."]
+    return []
 
 
 def _each(batch_size: int, server: Deployment) -> int:

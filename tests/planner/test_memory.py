@@ -64,6 +64,17 @@ def test_a_draft_is_replicated_for_sparse_attention_only(serve):
     assert any("draft" in note for note in mla.notes)
 
 
+def test_a_draft_of_its_own_is_said_to_be_assumed(serve):
+    own = plan_memory(serve("llama-3.1-70b", speculative_algorithm="EAGLE3", speculative_draft_model_path="x/y"))
+    assert any("draft model's shape" in note for note in own.notes)
+    shipped = plan_memory(serve("deepseek-v3.1", speculative_algorithm="EAGLE"))
+    assert not any("draft model's shape" in note for note in shipped.notes)
+
+
+def test_a_latent_cache_with_windows_is_not_guessed(serve):
+    assert is_unknown(plan_memory(serve("deepseek-v3.1", facts={"model.is_hybrid_swa": True})))
+
+
 def test_a_draft_of_unknown_shape_is_unknown(serve):
     plan = plan_memory(serve("deepseek-v3.1", speculative_algorithm="STANDALONE"))
     assert is_unknown(plan)

@@ -43,7 +43,8 @@ def test_a_workspace_and_a_command_give_the_same():
 
 def test_the_document_is_json_whatever_is_known():
     for hardware in ("h200x8", "h100x8", "cpu", "max1550x8", "arc-b60x4", "ascend910bx8", "gb200-nvl72"):
-        document = report(hardware=hardware).to_json()
+        plain = "python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3.1 --tp-size 4"
+        document = capacity(plain, hardware=hardware).to_json()
         json.dumps(document, allow_nan=False)
         assert set(document["latency"]) >= {
             "per_layer_us",
@@ -66,6 +67,18 @@ def test_a_command_that_does_not_run_is_planned_as_its_repair():
 def test_a_batch_that_does_not_fit_is_said():
     assert any("do not fit at once" in note for note in report(batch=64, context=131_072).notes)
     assert not report(batch=8, context=4096).notes
+
+
+def test_a_context_beyond_the_model_is_said():
+    assert any("longest that this server takes is 163,840" in note for note in report(context=200_000).notes)
+
+
+def test_what_only_the_shell_knows_is_not_guessed():
+    said = capacity(
+        "python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3.1 --tp-size $TP", hardware="h200x8"
+    )
+    assert said.to_json()["logical_tokens"] is None
+    assert any("$TP" in note for note in said.to_json()["notes"])
 
 
 def test_a_batch_is_shared_out_over_replicas():

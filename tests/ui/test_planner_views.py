@@ -70,12 +70,14 @@ def test_nothing_is_drawn_until_its_tab_is_open(page):
     assert at.capacity.data != before
 
 
-@pytest.mark.parametrize("facts", [
-    {}, {"hardware": "h100x8"}, {"hardware": "cpu"}, {"hardware": "b200x8", "model": "glm-5.2-nvfp4"}, {"model": "gpt-oss-120b"},
-    {"hardware": "max1550x8", "model": "qwen3-8b"}, {"hardware": "gb200-nvl72"}, {"model": "kimi-k3"}, {"model": "none"},
+@pytest.mark.parametrize(("flags", "facts"), [
+    ("--dcp-size 4 --attention-backend flashinfer", {}), ("--dcp-size 4 --attention-backend flashinfer", {"hardware": "h100x8"}),
+    ("", {"hardware": "cpu"}), ("--dcp-size 8", {"hardware": "b200x8", "model": "glm-5.2-nvfp4"}),
+    ("", {"model": "gpt-oss-120b"}), ("", {"hardware": "max1550x8", "model": "qwen3-8b"}),
+    ("--dcp-size 8", {"hardware": "gb200-nvl72"}), ("", {"model": "kimi-k3"}), ("", {"model": "none"}),
 ])  # fmt: skip
-def test_everything_drawn_is_json_that_a_browser_can_read(page, facts):
-    at = page(**facts).begin()
+def test_everything_drawn_is_json_that_a_browser_can_read(page, flags, facts):
+    at = page(f"{LAUNCH} --tp-size 8 {flags}", **facts).begin()
     send(at.capacity, do="goal", goal="most_requests")
     for view in at.views:
         json.dumps(view.data, allow_nan=False)
