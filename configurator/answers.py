@@ -12,7 +12,7 @@ from configurator.core.flag import FlagTable
 from configurator.core.rule import Choose, Resolution, Rule, Set, SetEnv, Source, Unset
 from configurator.core.unknown import is_unknown
 from configurator.launch.command import Command
-from configurator.words import describe_change, verdict_sentence
+from configurator.words import describe_fix, verdict_sentence
 from configurator.workspace import Workspace
 
 SCHEMA = 1
@@ -147,7 +147,7 @@ def finding_json(workspace: Workspace, finding: Finding) -> Json:
     for change in workspace.fixes(finding):
         after = workspace.apply(change)
         fixes.append(
-            {**change_json(change, table), "label": describe_change(change, table), "command": one_line(after.command)}
+            {**change_json(change, table), "label": describe_fix(change, workspace), "command": one_line(after.command)}
         )
     return {
         "code": rule.code,
@@ -185,9 +185,9 @@ def change_json(change: Change, table: FlagTable | None = None) -> Json:
     """Return a change with flags as they are written."""
 
     def spell(dest: str) -> str:
-        if dest.startswith("-"):
-            return dest
-        return table[dest].primary if table is not None and dest in table else "--" + dest.replace("_", "-")
+        if table is None:
+            return "--" + dest.replace("_", "-")
+        return table[dest].primary if dest in table else dest  # a word of the command that is no flag stays as it is
 
     document: Json = {
         "set": {spell(d): v for d, v in change.set.items()},

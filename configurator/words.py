@@ -6,6 +6,7 @@ from configurator.core.configuration import Change
 from configurator.core.engine import Finding, show
 from configurator.core.flag import FlagTable
 from configurator.core.rule import Basis, Effect, Rule, Stage
+from configurator.launch.problem import shown
 from configurator.workspace import Workspace
 
 _WHEN = {
@@ -91,7 +92,7 @@ def effect_title(effect: Effect) -> str:
 def describe_change(change: Change, table: FlagTable) -> str:
     """Return *change* as a short instruction: ``Use --dcp-comm-backend a2a``."""
     parts = [_set(dest, value, table) for dest, value in change.set.items()]
-    parts += [f"drop {_spell(dest, table)}" for dest in sorted(change.unset)]
+    parts += [_drop(name, table) for name in sorted(change.unset)]
     parts += [f"run with {name}={value}" for name, value in change.env.items()]
     text = ", ".join(parts)
     return text[:1].upper() + text[1:] if text else "Change nothing"
@@ -106,9 +107,23 @@ def _set(dest: str, value: object, table: FlagTable) -> str:
     return f"use {_spell(dest, table)} {show(value)}"
 
 
+def describe_fix(change: Change, workspace: Workspace) -> str:
+    """Return *change* of the command of *workspace* as an instruction; one that keeps a repeated value says so."""
+    if len(change) == len(change.set) == 1:
+        ((dest, value),) = change.set.items()
+        given = sum(occurrence.spec.dest == dest for occurrence in workspace.command.occurrences)
+        if given > 1 and workspace.configuration.flags.get(dest, ...) == value:
+            return f"Keep only the last {_spell(dest, workspace.table)}, {show(value)}"
+    return describe_change(change, workspace.table)
+
+
+def _drop(name: str, table: FlagTable) -> str:
+    if name in table:
+        return f"drop {table[name].primary}"
+    return f"drop {shown(name)}" if name.startswith("-") else f"drop the word {shown(name)}"
+
+
 def _spell(dest: str, table: FlagTable) -> str:
-    if dest.startswith("-"):
-        return dest
     flag = table.get(dest)
     return flag.primary if flag is not None else "--" + dest.replace("_", "-")
 

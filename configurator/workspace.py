@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain, islice
 
 from configurator import catalog
 from configurator.catalog.command_line import BY_FLAG, BY_KIND
@@ -22,6 +23,7 @@ from configurator.core.repair import Repair, fixes, repairs, way_out
 from configurator.core.unknown import Unknown
 from configurator.hardware import HardwareSnapshot, list_presets, load_hardware
 from configurator.launch.command import Command
+from configurator.launch.corrections import corrections, unknown_words
 from configurator.launch.parse import parse
 from configurator.launch.problem import Problem
 from configurator.models import ModelFacts, find_model, list_models, load_model
@@ -37,6 +39,11 @@ DEFAULT_COMMAND = (
 _PLACEHOLDERS = ("none", "dummy")
 _NOTES = frozenset({"not-a-command", "quote", "left-out", "substitution", "joined"})
 """Problems of a text that are no rule's business: the server never sees them."""
+_TEXT = frozenset({"not-a-command", "quote", "left-out"})
+"""Problems that no change of flags answers."""
+_WORDS = frozenset({"unknown-flag", "positional", "ambiguous"})
+_MOST_FIXES = 6
+_MOST_ROUNDS = 6
 
 
 @dataclass(frozen=True)
@@ -160,28 +167,50 @@ class Workspace:
         problem = self._problem_of(finding)
         if problem is None:
             return fixes(self.case, finding)
-        return tuple(
-            change
-            for change in self._corrections(problem)
-            if self._clears(problem, change) and not self._breaks_more(change)
-        )
+        meant, others = corrections(self.command, problem, self.case)
+        sure = (self._without_harm(finding, problem, change) for change in meant)
+        rest = (change for change in others if self._answers(finding, problem, change))
+        return tuple(islice(dict.fromkeys(change for change in chain(sure, rest) if change), _MOST_FIXES))
 
     def repairs(self) -> tuple[Repair, ...]:
         """Return the changes after which nothing refuses, crashes or corrupts, cheapest first."""
-        first = Change()
-        at = self
-        for problem in self.command.problems:
-            if problem.refuses and problem in at.command.problems:
-                change = next((c for c in at._corrections(problem) if at._clears(problem, c)), None)
-                if change is None:
-                    return ()
-                first, at = first.then(change), at.apply(change)
+        if not self.command.problems:
+            return repairs(self.case)
+        if not self.command.refused:
+            return self._repairs_after(Change())
+        for pick in (0, -1):
+            first = self._corrected(pick)
+            found = () if first is None else self._repairs_after(first)
+            if found:
+                return found
+        return ()
+
+    def _repairs_after(self, first: Change) -> tuple[Repair, ...]:
+        """Return the repairs that begin with *first*; their verdicts count what the parser says, too."""
+        at = self.apply(first) if first else self
         found = repairs(at.case)
-        if not first:
-            return found
-        if not found and at.report.verdict != "error":
+        if not found and first and at.report.verdict != "error":
             return (Repair(first, float(len(first)), at.report.verdict),)
-        return tuple(replace(r, change=first.then(r.change), cost=r.cost + len(first)) for r in found)
+        changes = [(first.then(repair.change), repair.cost + len(first)) for repair in found]
+        return tuple(Repair(change, cost, self.apply(change).report.verdict) for change, cost in changes)
+
+    def _corrected(self, pick: int) -> Change | None:
+        """Return a change after which the parser refuses nothing: of each problem the first or the last correction."""
+        first, at = Change(), self
+        for _ in range(_MOST_ROUNDS):
+            wrong = [problem for problem in at.command.problems if problem.refuses]
+            if not wrong:
+                return first
+            step = unknown_words(at.command) if any(p.kind == "left-out" for p in wrong) else Change()
+            for problem in wrong:
+                if problem.kind in _TEXT or (step.unset and problem.kind in _WORDS):
+                    continue
+                able = [c for c in chain(*corrections(at.command, problem, at.case)) if at._clears(problem, c)]
+                step = step.then(able[pick]) if able else step
+            if not step:
+                return None
+            first, at = first.then(step), at.apply(step)
+        return None
 
     def way_out(self, dest: str, choice: Choice) -> Change | None:
         """Return the smallest change of other flags that frees *choice* of *dest*, or ``None``."""
@@ -204,41 +233,39 @@ class Workspace:
                 return problem
         return None
 
-    def _corrections(self, problem: Problem) -> tuple[Change, ...]:
-        """Return changes that may answer a problem of the command line, the one nearest to what was meant first."""
-        found: list[Change] = []
-        spec = self.table.get(problem.dest or "")
-        if spec is not None:
-            if problem.suggestion in (spec.choices or ()):
-                found.append(Change({spec.dest: problem.suggestion}))
-            modelled = self.release.modelled.get(spec.dest)
-            offered = (modelled.values if modelled else ()) or spec.choices or ()
-            found.extend(
-                Change({spec.dest: value}) for value in offered if spec.choices is None or value in spec.choices
-            )
-            found.append(Change(unset=frozenset({spec.dest})))
-        else:
-            meant = self.table.spellings.get(problem.suggestion or "")
-            words = next((kept.split() for kept in self.command.kept if kept.split()[:1] == [problem.word]), [])
-            if meant is not None and len(words) == 2:
-                renamed = parse([meant.primary, words[1]], self.table).configuration.flags
-                if renamed:
-                    found.append(Change(renamed, frozenset({problem.word})))
-            elif meant is not None and not meant.takes_value:
-                found.append(Change({meant.dest: meant.action != "false"}, frozenset({problem.word})))
-            found.append(Change(unset=frozenset({problem.word})))
-        return tuple(found[:6])
-
     def _clears(self, problem: Problem, change: Change) -> bool:
+        """Tell whether *problem* is gone after *change*, and the parser refuses nothing that it did not before."""
         try:
             after = self.apply(change)
         except InputError:
             return False
-        return all((p.kind, p.word) != (problem.kind, problem.word) for p in after.command.problems)
+        known = {_key(p) for p in self.command.problems}
+        left = [p for p in after.command.problems if p.kind not in _NOTES]
+        return all(_key(p) != _key(problem) and (not p.refuses or _key(p) in known) for p in left)
 
-    def _breaks_more(self, change: Change) -> bool:
+    def _answers(self, finding: Finding, problem: Problem, change: Change) -> bool:
+        """Tell whether *change* removes *problem* and surely adds no finding that breaks or is as bad as *finding*."""
+        if not self._clears(problem, change):
+            return False
         known = {f.rule.code for f in self.report.findings if f.certain}
-        return any(f.breaks and f.rule.code not in known for f in self.apply(change).report.findings)
+        worst = finding.rule.effect.rank
+        return not any(
+            f.certain and f.rule.code not in known and (f.breaks or f.rule.effect.rank <= worst)
+            for f in self.apply(change).report.findings
+        )
+
+    def _without_harm(self, finding: Finding, problem: Problem, change: Change) -> Change | None:
+        """Return *change*; where it adds something bad, with the smallest change of other flags that prevents it."""
+        if self._answers(finding, problem, change):
+            return change
+        if len(change.set) != 1 or not self._clears(problem, change):
+            return None
+        ((dest, value),) = change.set.items()
+        if dest not in self.release.modelled:
+            return None
+        more = way_out(self.apply(change).case, dest, value)
+        whole = None if more is None else change.then(more)
+        return whole if whole is not None and self._answers(finding, problem, whole) else None
 
     # --- changes ----------------------------------------------------------------------------------------------------
 
@@ -286,6 +313,10 @@ def _read(source: str | Sequence[str], release: Release) -> Command:
     from configurator.catalog.flag_table import flag_history  # noqa: PLC0415 - read only when a flag is unknown
 
     return parse(source, release.table, history=flag_history)
+
+
+def _key(problem: Problem) -> tuple[str, str | None, str]:
+    return problem.kind, problem.dest, problem.word
 
 
 def _by_harm(finding: Finding) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from typing import Any
 from configurator.api import SCHEMA, Result, check
 from configurator.cli.facts import add_facts, command_of, facts, print_json
 from configurator.core.errors import ConfiguratorError, InputError
-from configurator.words import describe_change, finding_line, verdict_detail
+from configurator.words import describe_fix, finding_line, verdict_detail
 
 EXIT = {"ok": 0, "warn": 0, "error": 1, "unknown": 4}
 
@@ -43,7 +43,7 @@ def text_of(result: Result) -> str:
     for finding in result.findings:
         lines.append(finding_line(finding))
         lines.append(f"    {finding.rule.because}")
-        lines.extend(f"    -> {describe_change(change, workspace.table)}" for change in workspace.fixes(finding))
+        lines.extend(f"    -> {describe_fix(change, workspace)}" for change in workspace.fixes(finding))
     lines.extend(f"note: {problem.message}" for problem in workspace.notes)
     assumed = ", assumed" if workspace.hardware.assumed else ""
     lines.append(

@@ -102,8 +102,8 @@ class Command:
         """Return the command with *change* made where the flags stand; everything else keeps the user's spelling.
 
         Args:
-            change: Flags to set and unset, by ``dest``, and variables to set. An entry of ``unset`` that begins with a
-                dash names an unknown word of the command to take out with its values. ``None`` as a value unsets.
+            change: Flags to set and unset, by ``dest``, and variables to set. An entry of ``unset`` that is no flag's
+                ``dest`` names an unknown word of the command to take out with its values. ``None`` as a value unsets.
             table: The flags of the release.
 
         Raises:

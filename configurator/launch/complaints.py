@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from configurator.core.flag import FlagSpec, FlagTable
-from configurator.launch.hints import TableIndex, dashes_for, nearest_choice
+from configurator.launch.hints import TableIndex, dashes_for, nearest_choice, nearest_number
 from configurator.launch.problem import FlagHistory, Problem, shown
 from configurator.launch.values import type_words
 
@@ -76,11 +76,13 @@ class Complaints:
         hint = ""
         if text[:2] in ("$(", "${") or "`" in text:
             hint = " A shell would put something in its place; here it is text. Write the value, or a plain $NAME."
+        suggestion = nearest_number(text) if spec.type == "int" else None
+        ask = f"did you mean {suggestion}?" if suggestion is not None else "give one."
         message = (
             f"{written} {shown(text) or '(empty)'}: this flag takes {type_words(spec)}, so SGLang {self.release} "
-            f"refuses to start; give one.{hint}"
+            f"refuses to start; {ask}{hint}"
         )
-        return Problem("type", spec.dest, text, message, refuses=True)
+        return Problem("type", spec.dest, text, message, suggestion, refuses=True)
 
     def no_choice(self, spec: FlagSpec, written: str, text: str) -> Problem:
         """A value that is none of the flag's choices."""

@@ -28,7 +28,7 @@ def edit_arguments(
         words: The server arguments.
         occurrences: Where flags of the release stand in *words*.
         unknown: Where words stand that belong to no flag of the release.
-        change: What to set and unset; an entry of ``unset`` that begins with a dash names an unknown word.
+        change: What to set and unset; an entry of ``unset`` that is no flag's ``dest`` names an unknown word.
         table: The flags of the release.
 
     Raises:
@@ -54,11 +54,16 @@ def edit_arguments(
         else:
             added.append((_related(dest, occurrences), spec, value))
     gone = {o.at: o.end for o in occurrences if o.spec.dest in change.unset}
-    gone |= {at: end for at, end in unknown if words[at].value.partition("=")[0] in change.unset}
+    gone |= {at: end for at, end in unknown if _is_named(words[at].value, change.unset)}
     dropped |= gone
     for at in gone:
         pieces.pop(at, None)
     return _rebuilt(words, dropped, pieces, added)
+
+
+def _is_named(word: str, names: frozenset[str]) -> bool:
+    """Tell whether an unknown word is meant by one of *names*; a flag is named without the value in the same word."""
+    return word in names or (word.startswith("-") and word.partition("=")[0] in names)
 
 
 def _rebuilt(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -13,6 +14,8 @@ _MAX_WORD = 48
 _MAX_SHORTLIST = 8
 _MAX_TABLES = 64
 _NEAR = 0.72
+_NUMERALS = ("one", "two", "four", "eight", "sixteen", "thirty-two", "sixty-four")
+_NUMBER_IN = re.compile(r"[^\w.+-]*(\d{1,9})(?:\.0*)?(?:\s*(?:x|gpus?|ranks?))?[^\w.+-]*")
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\uff0d"
 
 # What other engines call the same thing; people move commands between engines.
@@ -104,6 +107,15 @@ def nearest_choice(text: str, choices: Sequence[object]) -> str | None:
         return folded[wanted]
     near = get_close_matches(wanted, list(folded), n=1, cutoff=0.6)
     return folded[near[0]] if near else None
+
+
+def nearest_number(text: str) -> str | None:
+    """Return the whole number *text* was probably meant to be: a numeral, a number with a unit or quotes; or ``None``."""
+    wanted = text.strip().lower()
+    if wanted in _NUMERALS:
+        return str(2 ** _NUMERALS.index(wanted))
+    match = _NUMBER_IN.fullmatch(wanted)
+    return str(int(match[1])) if match is not None else None
 
 
 def dashes_for(word: str) -> bool:
