@@ -181,7 +181,7 @@ CHANGES = [
     (Change(unset=frozenset({"tp_size"})), "Drop --tp-size"),
     (Change(unset=frozenset({"tp_size", "dcp_comm_backend"})), "Drop --dcp-comm-backend, drop --tp-size"),
     (Change(unset=frozenset({"--no-such-flag"})), "Drop --no-such-flag"),
-    (Change(unset=frozenset({"gone_flag"})), "Drop --gone-flag"),
+    (Change(unset=frozenset({"gone_flag"})), "Drop the word gone_flag"),
     (Change(env={"SGLANG_X": "1"}), "Run with SGLANG_X=1"),
     (Change({"tp_size": 4}, frozenset({"dcp_comm_backend"}), {"X": "1"}), "Use --tp-size 4, drop --dcp-comm-backend, run with X=1"),
     (Change(), "Change nothing"),

@@ -18,7 +18,7 @@ from configurator.launch.unit import read_unit
 from configurator.launch.word import Role, Word
 
 MAX_CHARACTERS = 65_536
-"""Longer input is cut, with a problem that says so: no launch command is near it."""
+"""Longer input is refused as a whole: no launch command is near it, and a part of one is another command."""
 
 _NOT_A_COMMAND = (
     "This is no SGLang command: there is no 'python -m sglang.launch_server' and no 'sglang serve' in it, and it does "
@@ -53,14 +53,12 @@ def _parse_argv(source: Sequence[str], table: FlagTable, history: FlagHistory | 
         raise InputError(
             "There is no command: give the words of a launch command, or its arguments alone.", part="command"
         )
-    problems: list[Problem] = []
-    total = sum(map(len, values)) + len(values)
+    total = sum(map(len, values)) + len(values) - 1
     if total > MAX_CHARACTERS:
-        values = _cut_words(values)
-        problems.append(_too_long(total))
+        return _too_long(total, " ".join(values))
     launcher = find_launcher(values)
     if launcher is None:
-        return _not_a_command(" ".join(values), problems)
+        return _not_a_command(" ".join(values), [])
     start = launcher.end
     arguments = values[start:]
     reading = read(arguments, table, serve=launcher.serve, history=history)
@@ -71,41 +69,31 @@ def _parse_argv(source: Sequence[str], table: FlagTable, history: FlagHistory | 
     words = [Word(value, "", " ", role) for value, role in zip(arguments, reading.roles, strict=True)]
     if words and not before:
         words[0] = words[0]._replace(gap="")
-    return assemble(Frame(before, (), launcher.serve, tuple(problems), (), history), words, reading)
+    return assemble(Frame(before, (), launcher.serve, (), (), history), words, reading)
 
 
-def _cut_words(values: list[str]) -> list[str]:
-    room = MAX_CHARACTERS
-    for at, value in enumerate(values):
-        room -= len(value) + 1
-        if room < 0:
-            return values[:at] or [value[:MAX_CHARACTERS]]
-    return values
-
-
-def _too_long(total: int) -> Problem:
+def _too_long(total: int, text: str) -> Command:
+    """Return no command for an input nobody launches: a part of it would be another command than the whole."""
     message = (
-        f"The input has {total} characters; the first {MAX_CHARACTERS} are read, since no launch command is longer. "
-        "Paste the command alone."
+        f"The input has {total:,} characters, and no launch command has more than {MAX_CHARACTERS:,}, so nothing of it is "
+        "read; paste the command alone."
     )
-    return Problem("left-out", None, "", message)
+    return _not_a_command(text, [], message)
 
 
-def _not_a_command(text: str, problems: list[Problem]) -> Command:
-    problems = [*problems, Problem("not-a-command", None, shown(text), _NOT_A_COMMAND, refuses=True)]
+def _not_a_command(text: str, problems: list[Problem], message: str = _NOT_A_COMMAND) -> Command:
+    problems = [*problems, Problem("not-a-command", None, shown(text), message, refuses=True)]
     return Command((), Configuration(), {}, tuple(problems), (text,), text_problems=tuple(problems))
 
 
 def _parse_text(source: str, table: FlagTable, history: FlagHistory | None) -> Command:
     if not source:
         raise InputError("There is no command: paste a launch command, or its arguments alone.", part="command")
-    problems: list[Problem] = []
     if len(source) > MAX_CHARACTERS:
-        problems.append(_too_long(len(source)))
-        cut = source[:MAX_CHARACTERS]
-        source = cut[: max(cut.rfind(" "), cut.rfind("\n")) + 1] or cut
+        return _too_long(len(source), source)
+    source = source.removeprefix("\ufeff")
     script = _script_of(source, table)
-    problems += script.problems
+    problems = list(script.problems)
     if script.launcher is None:
         return _not_a_command(source, problems)
     words, launcher = script.words, script.launcher

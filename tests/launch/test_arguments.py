@@ -58,8 +58,8 @@ def test_any_whole_number_is_read_whatever_the_server_says_of_it_later(form, siz
 @pytest.mark.parametrize(
     ("text", "kind", "dest", "suggestion", "tells"),
     [
-        ("--tp eight", "type", "tp_size", None, r"--tp eight: .* a whole number"),
-        ("--tp 8.0", "type", "tp_size", None, r"--tp 8\.0: .* a whole number"),
+        ("--tp eight", "type", "tp_size", "8", r"--tp eight: .* a whole number"),
+        ("--tp 8.0", "type", "tp_size", "8", r"--tp 8\.0: .* a whole number"),
         ("--tp=", "type", "tp_size", None, r"--tp \(empty\): .* a whole number"),
         ("--tp", "missing-value", "tp_size", None, r"--tp needs a whole number after it, but nothing follows"),
         ("--tp --dcp-size 4", "missing-value", "tp_size", None, r"--dcp-size follows it, which is a flag itself"),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from configurator.core.configuration import Configuration
 from configurator.core.errors import InputError
 from configurator.launch.emit import FORMATS, emit
 from configurator.launch.parse import MAX_CHARACTERS, parse
@@ -209,14 +210,24 @@ def test_written_as_it_stood_it_reads_the_same(text, table):
     assert again.references == command.references
 
 
-def test_input_beyond_the_limit_is_cut_and_says_so(table):
-    command = parse("sglang serve m --tp 8 " + "--host x " * 100_000, table)
-    assert command.configuration["tp_size"] == 8
-    cut = next(p for p in command.problems if p.kind == "left-out")
-    assert f"the first {MAX_CHARACTERS} are read" in cut.message
-    command = parse(["--tp", "8", *["--host", "x"] * 100_000], table)
-    assert command.configuration["tp_size"] == 8
-    assert any(f"the first {MAX_CHARACTERS} are read" in p.message for p in command.problems)
+@pytest.mark.parametrize("as_words", [False, True])
+def test_of_input_beyond_the_limit_no_part_is_read(as_words, table):
+    longest = "--tp 8 ".ljust(MAX_CHARACTERS - 1, "x") + "y"
+    assert parse(longest.split() if as_words else longest, table).configuration["tp_size"] == 8
+    command = parse((longest + "z").split() if as_words else longest + "z", table)
+    assert not command.is_launch
+    assert command.configuration == Configuration()
+    (problem,) = command.problems
+    assert problem.refuses
+    assert problem.message == (
+        "The input has 65,537 characters, and no launch command has more than 65,536, so nothing of it is read; "
+        "paste the command alone."
+    )
+
+
+def test_a_byte_order_mark_before_any_kind_of_text_is_no_part_of_it(table):
+    for text in COMMANDS:
+        assert parse("\ufeff" + text, table) == parse(text, table)
 
 
 @pytest.mark.parametrize("source", ["", []])
