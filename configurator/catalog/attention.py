@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from configurator.catalog import phrases
 from configurator.catalog.terms import (
     CUDA,
     DCP_ON,
@@ -45,8 +46,8 @@ SUPPORT_23 = (MLA & (_MLA_ANYWHERE | _CUTEDSL | _TRTLLM_MLA | _AITER)) | _GQA_TR
 """Which backend returns the log-sum-exp that the DCP merge needs, by attention kind and platform."""
 
 
-def without_dcp(number: int, support: Expr, since: str, until: str) -> Rule:
-    """Return the rule that a decode backend outside *support* does not survive DCP, for releases *since* to *until*."""
+def without_dcp(number: int, support: Expr, until: str) -> Rule:
+    """Return the rule that a decode backend outside *support* does not survive DCP, read in release *until*."""
     return Rule(
         code=f"ATT{number}",
         slug="attn-backend-without-dcp",
@@ -55,11 +56,11 @@ def without_dcp(number: int, support: Expr, since: str, until: str) -> Rule:
         order=200,
         when=DCP_ON & DECODE_BACKEND.is_set(),
         require=support,
-        says="{backend} has no DCP decode path for {model.attention_kind} models, and --dcp-size is {asked.dcp_size}.",
-        values={"backend": DECODE_BACKEND},
+        says="{backend} no DCP decode path for {kind}, and --dcp-size is {asked.dcp_size}.",
+        values={"backend": phrases.serving(phrases.DECODE, "has", "may have"), "kind": phrases.ATTENTION_KIND},
         because=(
             "Merging the ranks' partial outputs needs each one's log-sum-exp; this backend does not return it here, "
-            f"so decode stops at graph capture or at the first token. Holds from {since} to {until}."
+            "so decode stops at graph capture or at the first token."
         ),
         fixes=(
             Set("attention_backend", "flashinfer"),

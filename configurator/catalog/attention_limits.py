@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from configurator.catalog import order
+from configurator.catalog import order, phrases
 from configurator.catalog.declare import NEWEST, refuses, wheel
+from configurator.catalog.families import KIMI_K3
 from configurator.catalog.terms import (
     BLACKWELL,
+    DCP_ON,
     DECODE_BACKEND,
     LATENT,
+    MAY_BE_TRTLLM_MLA,
+    MODEL_TOLD,
     PREFILL_BACKEND,
     SM90,
     SM100,
     SM120,
     SPECULATION,
+    asked_for,
     uses,
     uses_for_decode,
 )
-from configurator.core.expr import Expr, resolved
+from configurator.core.expr import Expr, flag, resolved
 from configurator.core.rule import Choose, Example, Fix, Rule, Set, Unset
 
 _OVERRIDES = "arg_groups/overrides.py"
@@ -29,14 +34,18 @@ _FIXES: tuple[Fix, ...] = (
     Choose("prefill_attention_backend"),
 )
 _B200 = "b200x8"
+# Where these backends can come from, told without the model where that can be: what was asked for, and what is the
+# default of some model on this GPU. Kimi-K3 takes CuteDSL's kernels under DCP, whatever the GPU.
+_CUTEDSL: Expr = asked_for("cutedsl_mla", "tokenspeed_mla") | (DCP_ON & MODEL_TOLD & KIMI_K3)
 
 TRTLLM_MLA_NEEDS_BLACKWELL = refuses(
     "ATT310",
     "trtllm-mla-needs-blackwell",
     _AT,
-    when=uses_for_decode("trtllm_mla"),
+    when=uses_for_decode("trtllm_mla") & MAY_BE_TRTLLM_MLA,
     require=BLACKWELL,
-    says="trtllm_mla is chosen for attention, and {hardware.gpu_name} is no Blackwell GPU.",
+    says="{backend} a Blackwell GPU, and this one is {hardware.gpu_name}.",
+    values={"backend": phrases.backend("trtllm_mla", "needs", "may need")},
     because="TensorRT-LLM's MLA kernels exist for SM100 and SM12x only.",
     fixes=_FIXES,
     source=wheel(_OVERRIDES, "_mla_kv_cache_dtype_checks", 1210),
@@ -48,9 +57,10 @@ CUTEDSL_NEEDS_SM100 = refuses(
     "ATT311",
     "k3-cutedsl-sm100",
     _AT + 6,
-    when=uses("cutedsl_mla"),
+    when=uses("cutedsl_mla") & _CUTEDSL,
     require=SM100,
-    says="cutedsl_mla is chosen for attention, and {hardware.gpu_name} is no data-centre Blackwell GPU.",
+    says="{backend} a data-centre Blackwell GPU, and this one is {hardware.gpu_name}.",
+    values={"backend": phrases.backend("cutedsl_mla", "needs", "may need")},
     because="The CuteDSL MLA kernels exist for SM100 only. Kimi-K3 chooses them under DCP unless told otherwise.",
     fixes=(*_FIXES, Set("decode_attention_backend", "aiter")),
     source=wheel(_OVERRIDES, "_cutedsl_prefill_backend_fill", 1246),
@@ -75,9 +85,10 @@ def _kv(  # noqa: PLR0913, PLR0917 - the fields that differ
         code,
         slug,
         _AT + at,
-        when=when,
+        when=when & (asked_for(name, "tokenspeed_mla") | (~flag.kv_cache_dtype.is_in(*dtypes, "auto"))),
         require=resolved.kv_cache_dtype.is_in(*dtypes),
-        says=f"{name} is chosen for attention with --kv-cache-dtype {{resolved.kv_cache_dtype}}.",
+        says="{backend} --kv-cache-dtype {resolved.kv_cache_dtype}.",
+        values={"backend": phrases.backend(name, "does not read", "may not read")},
         because=f"Its kernels take {', '.join(dtypes)}. Other spellings are refused too, even of a type it reads.",
         fixes=(Unset("kv_cache_dtype"), Choose("kv_cache_dtype"), Choose("attention_backend")),
         source=wheel(_OVERRIDES, "_mla_kv_cache_dtype_checks", line, release),
@@ -114,9 +125,10 @@ TOKENSPEED_NEEDS_BLACKWELL = refuses(
     "ATT319",
     "tokenspeed-needs-blackwell",
     _AT + 2,
-    when=uses_for_decode("tokenspeed_mla"),
+    when=uses_for_decode("tokenspeed_mla") & asked_for("tokenspeed_mla"),
     require=BLACKWELL,
-    says="tokenspeed_mla is chosen for attention, and {hardware.gpu_name} is no Blackwell GPU.",
+    says="{backend} a Blackwell GPU, and this one is {hardware.gpu_name}.",
+    values={"backend": phrases.backend("tokenspeed_mla", "needs", "may need")},
     because="Its kernels exist for SM100 and SM12x only.",
     fixes=_FIXES,
     source=wheel(_OVERRIDES, "_mla_kv_cache_dtype_checks", 1176, "0.5.22"),
@@ -150,8 +162,9 @@ CUTEDSL_DECODES = refuses(
     "ATT322",
     "cutedsl-decodes-only",
     _AT + 5,
-    when=resolved.prefill_attention_backend.equals("cutedsl_mla"),
-    says="cutedsl_mla is chosen for prefill.",
+    when=resolved.prefill_attention_backend.equals("cutedsl_mla")
+    & flag.prefill_attention_backend.equals("cutedsl_mla"),
+    says="--prefill-attention-backend cutedsl_mla does not prefill.",
     because="Its kernels decode only.",
     fixes=(Unset("prefill_attention_backend"), Set("prefill_attention_backend", "trtllm_mla")),
     source=wheel(_OVERRIDES, "_cutedsl_prefill_backend_fill", 1241),
@@ -169,7 +182,7 @@ def _mha(  # noqa: PLR0917 - the fields that differ
         code,
         slug,
         order.ATTENTION + at,
-        when=role,
+        when=role & asked_for("trtllm_mha"),
         require=gpus,
         says=says,
         because=because,
@@ -192,7 +205,7 @@ TRTLLM_MHA_PREFILL_15 = _mha(
     SM100,
     _CHECK,
     (
-        "trtllm_mha is chosen for prefill, and {hardware.gpu_name} is no data-centre Blackwell GPU.",
+        "trtllm_mha needs a data-centre Blackwell GPU for prefill, and this one is {hardware.gpu_name}.",
         "Up to 0.5.18 its prefill kernels exist for SM100 only.",
         6017,
         "0.5.18",
@@ -208,7 +221,7 @@ TRTLLM_MHA_PREFILL = _mha(
     SM90 | SM100 | SM120,
     _CHECK,
     (
-        "trtllm_mha is chosen for prefill, and {hardware.gpu_name} is neither Hopper nor Blackwell.",
+        "trtllm_mha needs a Hopper or Blackwell GPU for prefill, and this one is {hardware.gpu_name}.",
         "Its prefill kernels exist for SM90, SM100 and SM120.",
         189,
         NEWEST,
@@ -224,7 +237,7 @@ TRTLLM_MHA_DECODE = _mha(
     SM90 | SM100 | SM120,
     _CHECK,
     (
-        "trtllm_mha is chosen for decode, and {hardware.gpu_name} is neither Hopper nor Blackwell.",
+        "trtllm_mha needs a Hopper or Blackwell GPU for decode, and this one is {hardware.gpu_name}.",
         "Its decode kernels exist for SM90, SM100 and SM120.",
         208,
         NEWEST,
@@ -236,8 +249,8 @@ TRTLLM_MHA_SM120 = refuses(
     "ATT326",
     "trtllm-mha-sm120-fp8",
     order.ATTENTION + 42,
-    when=_MHA_PREFILL & SM120 & resolved.kv_cache_dtype.equals("fp8_e4m3"),
-    says="trtllm_mha is chosen for prefill on {hardware.gpu_name} with an fp8 cache.",
+    when=_MHA_PREFILL & asked_for("trtllm_mha") & SM120 & resolved.kv_cache_dtype.equals("fp8_e4m3"),
+    says="trtllm_mha on {hardware.gpu_name} does not prefill from an fp8 cache.",
     because="Its prefill kernels for SM120 read no fp8.",
     fixes=(Unset("kv_cache_dtype"), *_FIXES),
     source=wheel(_HOOK, _CHECK, 199),
@@ -249,8 +262,10 @@ FLEX_NO_SPEC = refuses(
     "ATT327",
     "flex-attention-no-spec",
     order.ATTENTION + 17,
-    when=resolved.attention_backend.equals("flex_attention") & SPECULATION,
-    says="flex_attention is combined with --speculative-algorithm {asked.speculative_algorithm}.",
+    when=flag.attention_backend.equals("flex_attention")
+    & resolved.attention_backend.equals("flex_attention")
+    & SPECULATION,
+    says="flex_attention cannot be combined with --speculative-algorithm {asked.speculative_algorithm}.",
     because="It does not verify a draft's tokens.",
     fixes=(Unset("speculative_algorithm"), *_FIXES),
     source=wheel(_HOOK, _CHECK, 163),
@@ -265,8 +280,8 @@ INTEL_XPU_MLA = refuses(
     "ATT333",
     "intel-xpu-mla-decodes-only",
     order.ATTENTION + 56,
-    when=LATENT & PREFILL_BACKEND.equals("intel_xpu"),
-    says="intel_xpu is chosen for prefill of a model with a latent cache.",
+    when=asked_for("intel_xpu") & LATENT & PREFILL_BACKEND.equals("intel_xpu"),
+    says="intel_xpu does not prefill models with a latent cache.",
     because="Up to 0.5.19 its MLA kernels decode only.",
     fixes=(Unset("attention_backend"), Choose("prefill_attention_backend"), Choose("attention_backend")),
     source=wheel(_HOOK, _CHECK, 207, "0.5.19"),

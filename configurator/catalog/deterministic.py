@@ -76,7 +76,7 @@ def _deterministic(code: str, slug: str, at: int, when: Expr, backends: tuple[st
         order.DETERMINISTIC + at,
         when=_DETERMINISTIC & when,
         require=resolved.attention_backend.is_in(*backends),
-        says="--enable-deterministic-inference runs attention on {resolved.attention_backend}.",
+        says="--enable-deterministic-inference cannot run attention on {resolved.attention_backend}.",
         because=f"Only {', '.join(backends)} give the same result whatever else is in the batch. Of these none serves "
         "MLA under DCP.",
         fixes=(Unset("enable_deterministic_inference"), Unset("attention_backend"), Choose("attention_backend")),

@@ -91,7 +91,7 @@ def _transfer(code: str, slug: str, line: int, release: str, *backends: str) -> 
         when=PD_DECODE & DCP_ON,
         require=resolved.disaggregation_transfer_backend.is_in(*backends),
         says=(
-            "This decode server runs with --dcp-size {asked.dcp_size} and --disaggregation-transfer-backend "
+            "A decode server with --dcp-size {asked.dcp_size} cannot receive by --disaggregation-transfer-backend "
             "{resolved.disaggregation_transfer_backend}."
         ),
         because=f"Laying a prefill server's KV out over a DCP group is written for {', '.join(others)} and {last}"
@@ -131,7 +131,7 @@ def _chunk_cache(code: str, slug: str, at: int, dest: str, when: Expr, flags: st
         slug,
         order.PD + at,
         when=PD_DECODE & DCP_ON & when,
-        says=f"This decode server runs with --dcp-size {{asked.dcp_size}} and {flags}.",
+        says=f"A decode server with --dcp-size {{asked.dcp_size}} does not take {flags}.",
         because="Up to 0.5.20 a decode server under DCP keeps KV for running requests only: prefixes are neither kept "
         "nor offloaded. 0.5.21 lifted that.",
         fixes=(Unset(dest), Set("dcp_size", 1)),
@@ -187,7 +187,7 @@ RADIX_HISPARSE = _decode_radix(
     "decode-radix-no-hisparse",
     15,
     flag.enable_hisparse.holds(),
-    "--disaggregation-decode-enable-radix-cache is combined with --enable-hisparse.",
+    "--disaggregation-decode-enable-radix-cache cannot be combined with --enable-hisparse.",
     ("enable_hisparse",),
     "--enable-hisparse",
 )
@@ -196,12 +196,13 @@ RADIX_FAKE = _decode_radix(
     "decode-radix-no-fake",
     16,
     resolved.disaggregation_transfer_backend.equals("fake"),
-    "--disaggregation-decode-enable-radix-cache is combined with --disaggregation-transfer-backend fake.",
+    "--disaggregation-decode-enable-radix-cache cannot be combined with --disaggregation-transfer-backend fake.",
     ("disaggregation_transfer_backend",),
     "--disaggregation-transfer-backend fake",
 )
 _NO_SPEC = (
-    "--disaggregation-decode-enable-radix-cache is combined with --speculative-algorithm {asked.speculative_algorithm}."
+    "--disaggregation-decode-enable-radix-cache cannot be combined with --speculative-algorithm "
+    "{asked.speculative_algorithm}."
 )
 RADIX_SPEC_15 = _decode_radix(
     "PDD610",
@@ -228,7 +229,7 @@ PREFILL_NOT_FAKE = refuses(
     "prefill-server-no-fake",
     order.PD + 22,
     when=PD_PREFILL & resolved.disaggregation_transfer_backend.equals("fake"),
-    says="--disaggregation-transfer-backend fake is given for a prefill server.",
+    says="--disaggregation-transfer-backend fake is for decode servers, and this is a prefill server.",
     because="The stand-in only makes up what a decode server would receive.",
     fixes=(Unset("disaggregation_transfer_backend"),),
     source=wheel(_HOOK, "handle_pd_disaggregation", 147),
@@ -241,7 +242,7 @@ ROLE_SWITCH = refuses(
     "pd-role-switch",
     order.PD + 26,
     when=PD_ANY & flag.enable_pd_role_switch.holds() & DCP_ON,
-    says="--enable-pd-role-switch is combined with --dcp-size {asked.dcp_size}.",
+    says="--enable-pd-role-switch cannot be combined with --dcp-size {asked.dcp_size}.",
     because="A change of role rebuilds caches, but not DCP groups.",
     fixes=(Unset("enable_pd_role_switch"), Set("dcp_size", 1)),
     source=wheel(_HOOK, "handle_pd_disaggregation", 192),
@@ -257,7 +258,7 @@ PREFILL_COMPLETE = refuses(
     when=_COMPLETE,
     require=flag.pp_size.equals(1) & flag.attn_cp_size.equals(1) & flag.dcp_size.equals(1),
     says=(
-        "--disaggregation-decode-allocation-policy prefill_complete is combined with --dcp-size {asked.dcp_size}, "
+        "--disaggregation-decode-allocation-policy prefill_complete cannot be combined with --dcp-size {asked.dcp_size}, "
         "--pp-size {asked.pp_size} and --attn-cp-size {asked.attn_cp_size}."
     ),
     because="Allocating after prefill is written for servers without pipeline stages and without context parallelism.",
@@ -280,9 +281,9 @@ PREFILL_COMPLETE_LIMITS = refuses(
     & ~flag.enable_pd_role_switch.holds()
     & ~(PD_DECODE & (_RADIX | HICACHE)),
     says=(
-        "--disaggregation-decode-allocation-policy prefill_complete is given with --disaggregation-mode "
-        "{asked.disaggregation_mode}, --tp-size {asked.tp_size} and --disaggregation-transfer-backend "
-        "{resolved.disaggregation_transfer_backend}."
+        "--disaggregation-decode-allocation-policy prefill_complete does not go with what else is given; "
+        "--disaggregation-mode is {asked.disaggregation_mode}, --tp-size {asked.tp_size} and "
+        "--disaggregation-transfer-backend {resolved.disaggregation_transfer_backend}."
     ),
     because="It is written for PD servers on mooncake whose attention is fully data-parallel, without HiSparse, "
     "without role switching, and on decode servers without prefix reuse or tiers.",

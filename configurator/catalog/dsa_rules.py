@@ -6,7 +6,19 @@ from configurator.catalog import order
 from configurator.catalog.declare import later, read_in, refuses, wheel
 from configurator.catalog.families import DEEPSEEK
 from configurator.catalog.pages import SHUFFLED
-from configurator.catalog.terms import CUDA, DCP_ON, DECODE_BACKEND, DSA, HICACHE, HIP, NPU, PD_ANY, SM100, XPU
+from configurator.catalog.terms import (
+    CUDA,
+    DCP_ON,
+    DECODE_BACKEND,
+    DSA,
+    HICACHE,
+    HIP,
+    MODEL_TOLD,
+    NPU,
+    PD_ANY,
+    SM100,
+    XPU,
+)
 from configurator.core.expr import Expr, flag, model, resolved
 from configurator.core.rule import Choose, Example, Rule, Set, Stage, Unset
 
@@ -37,7 +49,7 @@ def _no(  # noqa: PLR0913, PLR0917 - the fields that differ
         order.MODEL + at,
         stage=Stage.MODEL_ARGS,
         when=_HERE & DCP_ON & when,
-        says=f"{says} with --dcp-size {{asked.dcp_size}} for a model with sparse attention.",
+        says=f"Models with sparse attention do not take {says} with --dcp-size {{asked.dcp_size}}.",
         because=because,
         fixes=(*(Unset(name) for name in names), Set("dcp_size", 1)),
         source=wheel(_FAMILY, "_dsa_dcp_overrides", line),
@@ -52,7 +64,7 @@ NO_HICACHE = _no(
     "dsa-no-hicache",
     10,
     flag.enable_hisparse.holds() | HICACHE,
-    "--enable-hierarchical-cache or --enable-hisparse is given",
+    "--enable-hierarchical-cache or --enable-hisparse",
     "The host pool of the sparse index does not translate a DCP group's slots.",
     "enable_hierarchical_cache enable_hisparse",
     22,
@@ -63,7 +75,7 @@ NO_PD = _no(
     "dsa-no-pd",
     11,
     PD_ANY,
-    "--disaggregation-mode {asked.disaggregation_mode} is given",
+    "--disaggregation-mode {asked.disaggregation_mode}",
     "The sparse index is not laid out over a DCP group when KV travels.",
     "disaggregation_mode",
     24,
@@ -74,7 +86,7 @@ TOPK_1 = _no(
     "dsa-topk1",
     12,
     ~flag.speculative_eagle_topk.is_in(None, 1),
-    "--speculative-eagle-topk {asked.speculative_eagle_topk} is given",
+    "--speculative-eagle-topk {asked.speculative_eagle_topk}",
     "Under DCP its kernels verify one chain of tokens.",
     "speculative_eagle_topk speculative_algorithm",
     26,
@@ -85,9 +97,9 @@ KPOOL = refuses(
     "dsa-kpool",
     order.MODEL + 26,
     stage=Stage.MODEL_ARGS,
-    when=_HERE & (CUDA | SHUFFLED) & model.index_kpool.more_than(1),
+    when=MODEL_TOLD & _HERE & (CUDA | SHUFFLED) & model.index_kpool.more_than(1),
     require=~DCP_ON,
-    says="--dcp-size {asked.dcp_size} is given for a model that pools {model.index_kpool} tokens into one index key.",
+    says="--dcp-size {asked.dcp_size} does not go with pooled index keys, and this model pools {model.index_kpool} tokens.",
     because="Neighbouring tokens live on different ranks, and one key spans several of them.",
     fixes=(Set("dcp_size", 1),),
     source=wheel(_FAMILY, "_deepseek_family_overrides", 166),
@@ -116,7 +128,8 @@ KPOOL = refuses(
     good=_GOOD,
 )
 
-_CHOSEN: Expr = resolved.dsa_prefill_backend.is_in("tilelang") | resolved.dsa_decode_backend.is_in("tilelang")
+# On CUDA nothing but the flags brings tilelang or triton.
+_CHOSEN: Expr = flag.dsa_prefill_backend.equals("tilelang") | flag.dsa_decode_backend.equals("tilelang")
 _BOTH: Expr = resolved.dsa_prefill_backend.equals("tilelang") & resolved.dsa_decode_backend.equals("tilelang")
 _FP8: Expr = resolved.kv_cache_dtype.equals("fp8_e4m3")
 _CUDA_FP8: Expr = _HERE & CUDA & _FP8 & _CHOSEN
@@ -153,7 +166,7 @@ TILELANG_FP8_OLD = _tilelang(
     "dsa-tilelang-fp8-cuda",
     46,
     _CUDA_FP8,
-    "tilelang is chosen for sparse attention with an fp8 cache on CUDA.",
+    "tilelang does not read an fp8 cache on CUDA.",
     "From 0.5.17 to 0.5.21 its CUDA kernels read bfloat16 only.",
     (535, "0.5.21"),
     "only support an fp8_e4m3 KV cache on ROCm/HIP",
@@ -164,7 +177,7 @@ TILELANG_MIXED = _tilelang(
     "dsa-tilelang-both",
     46,
     _CUDA_FP8 & ~_BOTH,
-    "tilelang is chosen for one half of sparse attention, with an fp8 cache.",
+    "With an fp8 cache tilelang must serve both halves of sparse attention; it serves one.",
     "Its fp8 layout differs from the other backends', so prefill and decode must both use it.",
     (569, "0.5.23"),
     "CUDA TileLang FP8 KV requires both DSA backends to be tilelang",
@@ -175,7 +188,7 @@ TILELANG_DCP = _tilelang(
     "dsa-tilelang-fp8",
     47,
     _CUDA_FP8 & DCP_ON,
-    "tilelang with an fp8 cache is chosen for sparse attention, with --dcp-size {asked.dcp_size}.",
+    "tilelang with an fp8 cache does not serve --dcp-size {asked.dcp_size}.",
     "Its fp8 kernels do not know which tokens a rank owns.",
     (577, "0.5.23"),
     "CUDA TileLang FP8 KV does not support --dcp-size > 1.",
@@ -186,8 +199,8 @@ TRITON_ROCM = refuses(
     "dsa-triton-rocm-only",
     order.MODEL + 45,
     stage=Stage.MODEL_ARGS,
-    when=_HERE & CUDA & (resolved.dsa_prefill_backend.equals("triton") | resolved.dsa_decode_backend.equals("triton")),
-    says="triton is chosen for sparse attention on {hardware.gpu_name}.",
+    when=_HERE & CUDA & (flag.dsa_prefill_backend.equals("triton") | flag.dsa_decode_backend.equals("triton")),
+    says="triton serves sparse attention on ROCm only, and this GPU is {hardware.gpu_name}.",
     because="Its sparse kernels are for ROCm; on CUDA Hopper has flashmla_kv and Blackwell trtllm.",
     fixes=(Unset("dsa_prefill_backend"), Unset("dsa_decode_backend"), Choose("dsa_decode_backend")),
     source=wheel(_OVERRIDES, "_check_dsa_backend_constraints", 560),
@@ -203,8 +216,9 @@ NEEDS_TRTLLM = later(
     when=DSA & DCP_ON & DECODE_BACKEND.is_in("dsa", "nsa") & ~NPU & ~XPU,
     require=SM100 & resolved.dsa_prefill_backend.equals("trtllm") & resolved.dsa_decode_backend.equals("trtllm"),
     says=(
-        "Sparse attention under --dcp-size {asked.dcp_size} runs {resolved.dsa_prefill_backend} for prefill and "
-        "{resolved.dsa_decode_backend} for decode on {hardware.gpu_name}."
+        "Sparse attention under --dcp-size {asked.dcp_size} needs trtllm for both phases on data-centre Blackwell; here "
+        "prefill is {resolved.dsa_prefill_backend}, decode is {resolved.dsa_decode_backend}, and the GPU is "
+        "{hardware.gpu_name}."
     ),
     because="Only trtllm's sparse kernels take a rank's own pages and return the log-sum-exp, and they exist for SM100. "
     "The others stop when the first tokens are attended to.",
@@ -225,7 +239,7 @@ NO_DCP_OLD = later(
     "dsa-no-dcp-old",
     210,
     when=DSA & DCP_ON & DECODE_BACKEND.is_in("dsa", "nsa") & ~NPU,
-    says="--dcp-size {asked.dcp_size} is given for a model with sparse attention.",
+    says="Sparse attention does not run with --dcp-size {asked.dcp_size}.",
     because="Up to 0.5.21 none of its backends returns the log-sum-exp that the ranks' outputs are merged by; decode "
     "stops at graph capture or at the first token.",
     fixes=(Set("dcp_size", 1),),

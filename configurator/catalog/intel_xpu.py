@@ -5,13 +5,22 @@ from __future__ import annotations
 from configurator.catalog import order
 from configurator.catalog.declare import later, read_in, refuses, wheel
 from configurator.catalog.families import QWEN35
-from configurator.catalog.terms import ATTN_TP_SIZE, DCP_ON, DECODE_BACKEND, LATENT, PREFILL_BACKEND, SPECULATION, XPU
+from configurator.catalog.terms import (
+    ATTN_TP_SIZE,
+    DCP_ON,
+    DECODE_BACKEND,
+    LATENT,
+    PLATFORM_TOLD,
+    PREFILL_BACKEND,
+    SPECULATION,
+    XPU,
+)
 from configurator.core.derived import kv_heads_per_rank
 from configurator.core.expr import Derived, Expr, Term, flag, model, resolved
 from configurator.core.rule import Choose, Example, Fix, Rule, Set, Stage, Unset
 
 _HOOK = "arg_groups/attention_hook.py"
-_HERE: Expr = XPU & DCP_ON
+_HERE: Expr = PLATFORM_TOLD & XPU & DCP_ON
 _ARGV = "--tp-size 8 --attention-backend intel_xpu"
 _HW = "max1550x8"
 _MODEL = "llama-3.1-70b"
@@ -57,7 +66,8 @@ NEEDS_INTEL_XPU = _refuses(
     "xpu-needs-intel-xpu",
     0,
     _SERVED,
-    "On Intel XPU --dcp-size {asked.dcp_size} runs {decode} for decode and {prefill} for prefill.",
+    "On Intel XPU --dcp-size {asked.dcp_size} needs intel_xpu for both phases; here decode is {decode} and prefill is "
+    "{prefill}.",
     "Only intel_xpu serves DCP there, and it is not what an unset backend becomes.",
     56,
     "--dcp-size > 1 on Intel XPU needs --attention-backend intel_x",
@@ -71,7 +81,8 @@ NO_MLA = _refuses(
     "xpu-no-mla",
     1,
     ~LATENT,
-    "On Intel XPU --dcp-size {asked.dcp_size} is given for {model.architecture}, which has a latent cache.",
+    "On Intel XPU --dcp-size {asked.dcp_size} needs a model without a latent cache, and this one is "
+    "{model.architecture}.",
     "intel_xpu's MLA kernels do not return the log-sum-exp.",
     59,
     "--dcp-size > 1 is not supported for MLA models on Intel XPU",
@@ -82,8 +93,8 @@ EQUAL_KV = _refuses(
     "xpu-equal-kv-dims",
     2,
     model.v_head_dim.equals(model.head_dim),
-    "On Intel XPU --dcp-size {asked.dcp_size} is given for keys of {model.head_dim} and values of {model.v_head_dim} "
-    "elements.",
+    "On Intel XPU --dcp-size {asked.dcp_size} needs keys and values of one width; this model's are {model.head_dim} and "
+    "{model.v_head_dim} elements wide.",
     "Only the write for equal widths leaves out the tokens of other ranks.",
     63,
     "--dcp-size > 1 on Intel XPU needs equal K and V head dims",
@@ -125,8 +136,8 @@ KV_HEADS = _refuses(
     "xpu-kv-heads",
     4,
     QWEN35 | _GROUP_HEADS.equals(_RANK_HEADS),
-    "{model.num_kv_heads} KV heads over --tp-size {asked.tp_size} leave the ranks of a DCP group of {asked.dcp_size} "
-    "with different heads.",
+    "All ranks of a DCP group of {asked.dcp_size} must hold the same KV heads; the model's number of them is "
+    "{model.num_kv_heads}, dealt out over --tp-size {asked.tp_size}.",
     "All ranks of a group must hold the same KV heads; only Qwen3.5 deals them out so.",
     75,
     "its DCP group's KV heads, which",
@@ -175,7 +186,8 @@ NO_SPEC = _refuses(
     "xpu-no-spec",
     6,
     ~SPECULATION,
-    "On Intel XPU --dcp-size {asked.dcp_size} is combined with --speculative-algorithm {asked.speculative_algorithm}.",
+    "On Intel XPU --dcp-size {asked.dcp_size} cannot be combined with --speculative-algorithm "
+    "{asked.speculative_algorithm}.",
     "intel_xpu does not verify a draft's tokens under DCP.",
     97,
     "with speculative decoding is not supported on Intel XPU",
@@ -187,7 +199,7 @@ NO_CHUNKED = _refuses(
     "xpu-no-chunked-attn",
     7,
     model.attention_chunk_size.is_unset(),
-    "On Intel XPU --dcp-size {asked.dcp_size} is given for a model that attends within chunks of "
+    "On Intel XPU --dcp-size {asked.dcp_size} cannot serve attention within chunks; this model's chunks are of "
     "{model.attention_chunk_size} tokens.",
     "Chunks are not striped over a DCP group there.",
     101,
@@ -201,7 +213,7 @@ NO_ENCDEC = _refuses(
     "xpu-no-encdec",
     8,
     ~model.is_encoder_decoder.holds(),
-    "On Intel XPU --dcp-size {asked.dcp_size} is given for an encoder-decoder model.",
+    "On Intel XPU --dcp-size {asked.dcp_size} cannot serve encoder-decoder models.",
     "The cache of the encoder is not striped over a DCP group there.",
     106,
     "is not supported on Intel XPU for encoder-decoder",
@@ -246,7 +258,7 @@ QUANT_KV = _at_start(
     "HWR430",
     "xpu-quant-kv",
     resolved.kv_cache_dtype.is_in("auto", "bfloat16", "bf16", "float16"),
-    "On Intel XPU --dcp-size {asked.dcp_size} is combined with --kv-cache-dtype {resolved.kv_cache_dtype}.",
+    "On Intel XPU --dcp-size {asked.dcp_size} needs a 16-bit cache, and --kv-cache-dtype is {resolved.kv_cache_dtype}.",
     "intel_xpu merges a group's answers from 16-bit caches only.",
     "DCP with a quantized KV cache is not supported on intel_xpu",
     Example(argv=f"{_ARGV} --dcp-size 2 --kv-cache-dtype fp8_e4m3", hardware=_HW, model=_QWEN),
@@ -255,7 +267,7 @@ SWA = _at_start(
     "HWR431",
     "xpu-swa",
     model.is_hybrid_swa.equals(False),
-    "On Intel XPU --dcp-size {asked.dcp_size} is given for a model with sliding-window layers.",
+    "On Intel XPU --dcp-size {asked.dcp_size} cannot serve sliding-window layers.",
     "The window's cache is not striped over a DCP group there.",
     "DCP with sliding-window layers is not supported on intel_xpu",
     Example(
@@ -268,8 +280,8 @@ GRAPHS = _at_start(
     resolved.cuda_graph_decode_backend.equals("disabled")
     & resolved.cuda_graph_prefill_backend.equals("disabled")
     & ~model.has_attention_sinks.holds(),
-    "On Intel XPU --dcp-size {asked.dcp_size} captures graphs ({resolved.cuda_graph_decode_backend} for decode), or the "
-    "model has attention sinks.",
+    "On Intel XPU --dcp-size {asked.dcp_size} needs graphs off and a model without attention sinks; the decode graph is "
+    "{resolved.cuda_graph_decode_backend}.",
     "intel_xpu under DCP runs without graphs, without sinks, and in plain prefill and decode only.",
     "DCP on intel_xpu requires CUDA graph disabled",
     Example(argv=f"{_ARGV} --dcp-size 2 --cuda-graph-backend-decode full", hardware=_HW, model=_QWEN),

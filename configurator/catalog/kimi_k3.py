@@ -209,7 +209,7 @@ DSPARK_STATIC = refuses(
     stage=Stage.MODEL_ARGS,
     when=_HERE & _DSPARK,
     require=_STATIC,
-    says="Kimi-K3 with --dcp-size {asked.dcp_size} and DSPARK runs SGLANG_RAGGED_VERIFY_MODE={mode}.",
+    says="Kimi-K3 with --dcp-size {asked.dcp_size} and DSPARK does not go with SGLANG_RAGGED_VERIFY_MODE={mode}.",
     values={"mode": environment.SGLANG_RAGGED_VERIFY_MODE},
     because="Only static verification, which is also what is done unless the variable says otherwise, was tried under "
     "DCP.",
@@ -229,7 +229,7 @@ def _decode(code: str, slug: str, line: int, release: str, *backends: str) -> Ru
         stage=Stage.MODEL_ARGS,
         when=_HERE,
         require=ASKED_DECODE.is_in(None, *backends),
-        says="{backend} is chosen for decode of Kimi-K3 with --dcp-size {asked.dcp_size}.",
+        says="Kimi-K3 with --dcp-size {asked.dcp_size} cannot decode on {backend}.",
         values={"backend": ASKED_DECODE},
         because=f"Under DCP it decodes with {' or '.join(backends)} only.",
         fixes=(
@@ -274,7 +274,7 @@ def _flashinfer(code: str, lacking: Expr, release: str, because: str) -> Rule:
         stage=Stage.MODEL_ARGS,
         order=_AT + 3,
         when=_HERE & _ASKED_CUTEDSL & lacking,
-        says="Kimi-K3 with --dcp-size {asked.dcp_size} decodes with cutedsl_mla, and FlashInfer is {version}.",
+        says="Kimi-K3 with --dcp-size {asked.dcp_size} decodes with cutedsl_mla, for which FlashInfer {version} is too old.",
         values={"version": software.flashinfer},
         because=because,
         fixes=(Set("decode_attention_backend", "aiter"), Set("dcp_size", 1)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from configurator.catalog import order
 from configurator.catalog.declare import later, read_in, refuses, wheel
-from configurator.catalog.terms import CUDA, DCP_ON, DECODE_BACKEND, GQA, LATENT, MLA, PD_PREFILL
+from configurator.catalog.terms import CUDA, DCP_ON, DECODE_BACKEND, GQA, LATENT, MLA, PD_PREFILL, asked_for
 from configurator.core.expr import Expr, environment, flag, resolved
 from configurator.core.rule import Choose, Effect, Example, Fix, Rule, Set, Stage, Unset
 
@@ -14,7 +14,10 @@ _FLASHINFER = f"{_DCP} --attention-backend flashinfer"
 _QWEN = "qwen3.5-397b-a17b"
 _TRITON = "--tp-size 8 --dcp-size 2 --attention-backend triton"
 _POOL = "mem_cache/memory_pool.py"
-_FP4: Expr = resolved.kv_cache_dtype.is_in("fp4_e2m1", "nvfp4", "fp4_mx_block16")
+# No model and no machine makes an unset cache type one of these: they are asked for.
+_FP4: Expr = flag.kv_cache_dtype.is_in("fp4_e2m1", "nvfp4", "fp4_mx_block16") & resolved.kv_cache_dtype.equals(
+    flag.kv_cache_dtype
+)
 _FP8: Expr = resolved.kv_cache_dtype.is_in("fp8_e4m3", "fp8_e5m2")
 _CACHE_FIXES: tuple[Fix, ...] = (Unset("kv_cache_dtype"), Choose("kv_cache_dtype"), _OFF)
 
@@ -22,8 +25,8 @@ FLASHMLA_FP8 = later(
     "KVC581",
     "flashmla-fp8-dcp",
     201,
-    when=DCP_ON & DECODE_BACKEND.equals("flashmla") & _FP8,
-    says="flashmla decodes an fp8 cache with --dcp-size {asked.dcp_size}.",
+    when=DCP_ON & asked_for("flashmla") & DECODE_BACKEND.equals("flashmla") & _FP8,
+    says="flashmla does not decode an fp8 cache with --dcp-size {asked.dcp_size}.",
     because="FlashMLA does not answer for a rank's own tokens; with fp8 it says so, with other types it stops without "
     "a word.",
     fixes=(Set("attention_backend", "flashinfer"), Choose("attention_backend"), _OFF),
@@ -40,7 +43,7 @@ def _fp4(code: str, release: str, signature: str, value: str) -> Rule:
         "fp4-kv-dcp",
         145,
         when=DCP_ON & GQA & _FP4,
-        says="--kv-cache-dtype {resolved.kv_cache_dtype} is combined with --dcp-size {asked.dcp_size}.",
+        says="--kv-cache-dtype {resolved.kv_cache_dtype} cannot be combined with --dcp-size {asked.dcp_size}.",
         because="The fp4 cache packs two tokens' halves together and cannot leave out the tokens of other ranks.",
         fixes=_CACHE_FIXES,
         source=read_in(_POOL, "MHATokenToKVPoolFP4.set_kv_buffer", 2914, release),
@@ -62,7 +65,7 @@ def _mla_fp4(code: str, release: str, value: str) -> Rule:
         146,
         effect=Effect.CORRUPTS,
         when=DCP_ON & LATENT & _FP4,
-        says="--kv-cache-dtype {resolved.kv_cache_dtype} is combined with --dcp-size {asked.dcp_size}.",
+        says="--kv-cache-dtype {resolved.kv_cache_dtype} cannot be combined with --dcp-size {asked.dcp_size}.",
         because="The fp4 cache of MLA models writes every token on every rank, into slots counted over the group: past "
         "the end of the pool, or over other tokens.",
         fixes=_CACHE_FIXES,
@@ -79,8 +82,8 @@ MXFP8 = later(
     "KVC587",
     "mxfp8-kv-dcp",
     147,
-    when=DCP_ON & resolved.kv_cache_dtype.equals("mxfp8"),
-    says="--kv-cache-dtype mxfp8 is combined with --dcp-size {asked.dcp_size}.",
+    when=DCP_ON & flag.kv_cache_dtype.equals("mxfp8") & resolved.kv_cache_dtype.equals("mxfp8"),
+    says="--kv-cache-dtype mxfp8 cannot be combined with --dcp-size {asked.dcp_size}.",
     because="Blocks of tokens share a scale there, and a block's tokens live on different ranks.",
     fixes=_CACHE_FIXES,
     source=read_in(_POOL, "MXFP8 pool set_kv_buffer", 4000),
@@ -93,8 +96,8 @@ FLASHINFER_FP8_SLOW = later(
     "flashinfer-mla-fp8kv-slow",
     300,
     effect=Effect.SLOWS,
-    when=MLA & CUDA & DECODE_BACKEND.equals("flashinfer") & _FP8,
-    says="FlashInfer decodes an MLA model from an fp8 cache.",
+    when=MLA & CUDA & DECODE_BACKEND.equals("flashinfer") & ~flag.kv_cache_dtype.equals("auto") & _FP8,
+    says="FlashInfer is slow in decoding an MLA model from an fp8 cache.",
     because="It turns the whole cache into the activations' type in every layer of every step, used or not; 3.1 against "
     "227.8 tokens per second were reported. Before Blackwell an fp8 cache under DCP has no better backend.",
     fixes=(Unset("kv_cache_dtype"), Set("kv_cache_dtype", "bfloat16"), Choose("attention_backend")),
@@ -114,7 +117,7 @@ SHARDING_PREFILL_ONLY = refuses(
     order.KV_SHARDING,
     when=_SHARD,
     require=PD_PREFILL,
-    says="--enable-kv-cache-sharding is given, and this is no prefill server.",
+    says="--enable-kv-cache-sharding needs a prefill server, and this is none.",
     because="A rank then holds only a stripe of every page, which does not do for decode.",
     fixes=(Unset("enable_kv_cache_sharding"), Set("disaggregation_mode", "prefill")),
     source=wheel("arg_groups/kv_shard_hook.py", "handle_kv_cache_sharding", 100),
@@ -129,7 +132,7 @@ SHARDING_CORE = refuses(
     order.KV_SHARDING + 3,
     when=_SHARD & ~resolved.disable_radix_cache.holds(),
     require=_CORE.equals("python"),
-    says="--enable-kv-cache-sharding runs with SGLANG_UNIFIED_RADIX_TREE_CORE_BACKEND={core}.",
+    says="--enable-kv-cache-sharding needs SGLANG_UNIFIED_RADIX_TREE_CORE_BACKEND=python, which is {core}.",
     values={"core": _CORE},
     because="Only the tree of prefixes written in Python turns stripes; in 0.5.22 the default is rust.",
     fixes=(Unset("enable_kv_cache_sharding"), Set("disable_radix_cache", value=True)),
@@ -146,7 +149,7 @@ SHARDING_DCP = refuses(
     "kvshard-dcp-write",
     order.KV_SHARDING + 5,
     when=_SHARD & DCP_ON,
-    says="--enable-kv-cache-sharding is combined with --dcp-size {asked.dcp_size}.",
+    says="--enable-kv-cache-sharding cannot be combined with --dcp-size {asked.dcp_size}.",
     because="Both count slots over several ranks, each in its own way.",
     fixes=(Unset("enable_kv_cache_sharding"), _OFF),
     source=wheel("arg_groups/kv_shard_hook.py", "handle_kv_cache_sharding", 170),
@@ -162,7 +165,7 @@ SHARDING_MTP = Rule(
     order=140,
     # Argument handling refuses KV sharding with DCP first, so no command gets here; the message is known all the same.
     when=_SHARD & DCP_ON & flag.speculative_algorithm.is_set(),
-    says="KV sharding with a draft is combined with --dcp-size {asked.dcp_size}.",
+    says="KV sharding with a draft cannot be combined with --dcp-size {asked.dcp_size}.",
     because="The draft's shards and the group's stripes exclude each other.",
     fixes=(Unset("enable_kv_cache_sharding"), _OFF),
     source=read_in("mem_cache/kv_cache_configurator.py", "configure MTP sharding", 1946),

@@ -18,7 +18,7 @@ LMCACHE_ALONE = refuses(
     "lmcache-alone",
     order.CACHE + 9,
     when=DCP_ON & _LMCACHE,
-    says="--enable-lmcache is given with --dcp-size {asked.dcp_size}.",
+    says="--enable-lmcache cannot be combined with --dcp-size {asked.dcp_size}.",
     because="LMCache takes a token's slot as it is; under DCP slots are counted over the group.",
     fixes=(Unset("enable_lmcache"), Set("dcp_size", 1)),
     source=wheel(_CACHE, "handle_cache_compatibility", 459),
@@ -28,13 +28,15 @@ LMCACHE_ALONE = refuses(
 )
 
 
-def _lmcache(code: str, slug: str, at: int, when: Expr, dest: str, text: str, because: str, signature: str) -> Rule:  # noqa: PLR0917 - the fields that differ
+def _lmcache(  # noqa: PLR0913, PLR0917 - the fields that differ
+    code: str, slug: str, at: int, when: Expr, dest: str, text: str, words: str, because: str, signature: str
+) -> Rule:
     return refuses(
         code,
         slug,
         order.CACHE + at,
         when=_LMCACHE & when,
-        says=f"--enable-lmcache is combined with {text}.",
+        says=f"--enable-lmcache cannot be combined with {words}.",
         because=because,
         fixes=(Unset("enable_lmcache"), Unset(dest)),
         source=wheel(_CACHE, "handle_cache_compatibility", 434),
@@ -51,6 +53,7 @@ LMCACHE_HICACHE = _lmcache(
     HICACHE,
     "enable_hierarchical_cache",
     "--enable-hierarchical-cache",
+    "--enable-hierarchical-cache",
     "From 0.5.21 there is one set of tiers: SGLang's or LMCache's.",
     "--enable-lmcache and --enable-hierarchical-cache are",
 )
@@ -62,6 +65,7 @@ LMCACHE_RADIX = _lmcache(
     resolved.disable_radix_cache.holds(),
     "disable_radix_cache",
     "--disable-radix-cache",
+    "prefix reuse turned off",
     "What is not reused needs no tiers.",
     "--enable-lmcache requires radix cache to be enabled",
 )
@@ -73,6 +77,7 @@ LMCACHE_SPEC = _lmcache(
     SPECULATION,
     "speculative_algorithm",
     "--speculative-algorithm EAGLE",
+    "--speculative-algorithm {asked.speculative_algorithm}",
     "LMCache does not yet keep a draft's KV.",
     "LMCacheUnifiedRadixCache does not yet support speculative decoding",
 )
@@ -84,6 +89,7 @@ LMCACHE_DP = _lmcache(
     step.attn_dp_size.more_than(1),
     "enable_dp_attention",
     "--dp-size 2 --enable-dp-attention",
+    "DP attention",
     "LMCache does not yet tell replicas of attention apart.",
     "LMCacheUnifiedRadixCache does not yet support DP attention",
 )
@@ -95,6 +101,7 @@ LMCACHE_PD = _lmcache(
     PD_ANY,
     "disaggregation_mode",
     "--disaggregation-mode prefill",
+    "--disaggregation-mode {asked.disaggregation_mode}",
     "LMCache keeps what one server prefills and decodes.",
     "LMCacheUnifiedRadixCache currently supports colocated",
 )
@@ -106,7 +113,7 @@ HISPARSE_MODELS = refuses(
     order.FINAL + 20,
     when=_HISPARSE,
     require=DSA | model.architecture.is_in("DeepseekV4ForCausalLM", "MiniMaxM3SparseForConditionalGeneration"),
-    says="--enable-hisparse is given for {model.architecture}.",
+    says="--enable-hisparse needs a model with sparse attention that it was written for; this one is {model.architecture}.",
     because="Only models with sparse attention pick which tokens to fetch from host memory.",
     fixes=(Unset("enable_hisparse"),),
     source=wheel("arg_groups/hisparse_hook.py", "validate_hisparse", 103),
@@ -121,7 +128,7 @@ HISPARSE_RADIX = refuses(
     order.FINAL + 21,
     when=_HISPARSE,
     require=resolved.disable_radix_cache.holds(),
-    says="--enable-hisparse is given without --disable-radix-cache.",
+    says="--enable-hisparse needs --disable-radix-cache, which is not given.",
     because="HiSparse does not yet share KV between requests.",
     fixes=(Set("disable_radix_cache", value=True), Unset("enable_hisparse")),
     source=wheel("arg_groups/hisparse_hook.py", "validate_hisparse", 109),

@@ -15,9 +15,24 @@ from configurator.catalog.families import (
     KIMI_K25,
     MLA_WITHOUT_HOOK,
 )
-from configurator.catalog.terms import CUDA, DCP_ON, DECODE_BACKEND, DSA, GQA, HIP, LATENT, NPU, XPU
+from configurator.catalog.terms import (
+    CUDA,
+    DCP_ON,
+    DECODE_BACKEND,
+    DSA,
+    GQA,
+    HIP,
+    LATENT,
+    MAY_BE_FLASHINFER_MLA,
+    MAY_BE_TRITON,
+    MODEL_TOLD,
+    NPU,
+    PLATFORM_TOLD,
+    XPU,
+)
 from configurator.core.expr import Derived, Expr, flag, model, resolved
 from configurator.core.rule import Basis, Choose, Effect, Example, Fix, Rule, Set, Source, Stage, Unset
+from configurator.core.unknown import is_unknown
 
 _OFF: Fix = Set("dcp_size", 1)
 _HYV4_MODEL = {"architectures": ["HYV4ForCausalLM"], "model_type": "hy_v4"}
@@ -30,9 +45,9 @@ NPU_DSA_ONLY = refuses(
     "npu-dsa-only",
     order.MODEL,
     stage=Stage.MODEL_ARGS,
-    when=NPU & DCP_ON,
+    when=PLATFORM_TOLD & NPU & DCP_ON,
     require=DSA,
-    says="On Ascend --dcp-size {asked.dcp_size} is given for {model.architecture}.",
+    says="On Ascend --dcp-size {asked.dcp_size} needs a model with sparse attention, and this one is {model.architecture}.",
     because="From 0.5.22 Ascend has DCP for models with DeepSeek's sparse attention, and for no others.",
     fixes=(_OFF,),
     source=wheel("arg_groups/model_hook.py", "handle_model_specific_adjustments", 171),
@@ -45,8 +60,8 @@ HYV4_NO_DCP = refuses(
     "hyv4-no-dcp",
     order.MODEL + 8,
     stage=Stage.MODEL_ARGS,
-    when=HYV4 & DCP_ON,
-    says="--dcp-size {asked.dcp_size} is given for {model.architecture}.",
+    when=MODEL_TOLD & HYV4 & DCP_ON,
+    says="HYV4 models do not take --dcp-size {asked.dcp_size}, and this one is {model.architecture}.",
     because="Its learned attention sinks would be counted once by every rank of a group.",
     fixes=(_OFF,),
     source=wheel("arg_groups/model_overrides/deepseek_v2.py", "_deepseek_family_overrides", 72),
@@ -60,7 +75,7 @@ HYV4_NO_CP = refuses(
     order.MODEL + 7,
     stage=Stage.MODEL_ARGS,
     when=HYV4 & flag.enable_prefill_cp.holds(),
-    says="--enable-prefill-cp is given for {model.architecture}.",
+    says="HYV4 models do not take --enable-prefill-cp, and this one is {model.architecture}.",
     because="Its sparse attention does not shard a prompt.",
     fixes=(Unset("enable_prefill_cp"),),
     source=wheel("arg_groups/model_overrides/deepseek_v2.py", "_deepseek_family_overrides", 63),
@@ -80,7 +95,7 @@ IQUEST_FA3 = refuses(
     stage=Stage.MODEL_ARGS,
     when=IQUEST,
     require=_FA3_OR_UNSET,
-    says="Another attention backend than fa3 is given for {model.architecture}.",
+    says="IQuest-Q1 runs on no attention backend but fa3, another is given, and this model is {model.architecture}.",
     because="Its attention sinks are computed from what FlashAttention 3 returns.",
     fixes=(Unset("attention_backend"), Unset("decode_attention_backend"), Unset("prefill_attention_backend")),
     source=wheel("arg_groups/model_overrides/iquest_q1.py", "_iquest_q1_overrides", 20),
@@ -93,8 +108,11 @@ IQUEST_NO_CP = refuses(
     "iquest-no-cp",
     order.MODEL + 8,
     stage=Stage.MODEL_ARGS,
-    when=IQUEST & (flag.attn_cp_size.more_than(1) | DCP_ON | flag.enable_prefill_cp.holds()),
-    says="--dcp-size {asked.dcp_size} and --attn-cp-size {asked.attn_cp_size} are given for {model.architecture}.",
+    when=(MODEL_TOLD | flag.enable_prefill_cp.holds() | flag.attn_cp_size.more_than(1))
+    & IQUEST
+    & (flag.attn_cp_size.more_than(1) | DCP_ON | flag.enable_prefill_cp.holds()),
+    says="IQuest-Q1 takes neither --dcp-size nor --attn-cp-size above 1 nor --enable-prefill-cp; here the sizes are "
+    "{asked.dcp_size} and {asked.attn_cp_size}, and the model is {model.architecture}.",
     because="IQuest-Q1 splits no context, in prefill or in decode.",
     fixes=(_OFF, Set("attn_cp_size", 1), Unset("enable_prefill_cp")),
     source=wheel("arg_groups/model_overrides/iquest_q1.py", "_iquest_q1_overrides", 30),
@@ -109,7 +127,8 @@ IQUEST_PLAIN = refuses(
     stage=Stage.MODEL_ARGS,
     when=IQUEST,
     require=flag.pp_size.less_than(2) & ~flag.enable_dp_attention.holds(),
-    says="--pp-size {asked.pp_size} or DP attention is given for {model.architecture}.",
+    says="IQuest-Q1 takes neither --pp-size above 1 nor DP attention; --pp-size is {asked.pp_size}, and the model is "
+    "{model.architecture}.",
     because="IQuest-Q1 runs with tensor parallelism alone.",
     fixes=(Set("pp_size", 1), Unset("enable_dp_attention")),
     source=wheel("arg_groups/model_overrides/iquest_q1.py", "_iquest_q1_overrides", 37),
@@ -122,8 +141,9 @@ GEMMA_NO_CP = refuses(
     "gemma4-dllm-no-cp",
     order.FINAL - 30,
     stage=Stage.MODEL_ARGS,
-    when=DIFFUSION_GEMMA & (DCP_ON | flag.attn_cp_size.more_than(1)),
-    says="--dcp-size {asked.dcp_size} is given for {model.architecture}.",
+    when=(MODEL_TOLD | flag.attn_cp_size.more_than(1)) & DIFFUSION_GEMMA & (DCP_ON | flag.attn_cp_size.more_than(1)),
+    says="Diffusion models take neither --dcp-size nor --attn-cp-size above 1; here they are {asked.dcp_size} and "
+    "{asked.attn_cp_size}, and the model is {model.architecture}.",
     because="A diffusion model rewrites whole blocks of tokens, and the block must lie on one rank.",
     fixes=(_OFF, Set("attn_cp_size", 1)),
     source=read_in("dllm/algorithm/gemma4_renoise.py", "Gemma4Renoise", 94),
@@ -138,7 +158,7 @@ DSV4_TRTLLM = refuses(
     stage=Stage.MODEL_ARGS,
     when=DEEPSEEK_V4 & flag.dsv4_attn_backend.equals("trtllm"),
     require=~DCP_ON & flag.attn_cp_size.less_than(2) & ~flag.enable_prefill_cp.holds(),
-    says="--dsv4-attn-backend trtllm is combined with --dcp-size {asked.dcp_size} or attention CP.",
+    says="--dsv4-attn-backend trtllm goes with neither DCP nor attention CP, and --dcp-size is {asked.dcp_size}.",
     because="DeepSeek-V4's TensorRT-LLM kernels do not split a context.",
     fixes=(Unset("dsv4_attn_backend"), _OFF),
     source=read_in("arg_groups/deepseek_v4_hook.py", "apply_deepseek_v4_defaults", 116),
@@ -165,8 +185,8 @@ def _snapshots(code: str, platforms: Expr, line: int, release: str, signature: s
         order.MODEL + 17,
         stage=Stage.MODEL_ARGS,
         when=_REUSES & _SNAPSHOTS & ~platforms,
-        says="{model.architecture} keeps snapshots of a recurrent state for prefix reuse, and this platform is "
-        "{hardware.platform}.",
+        says="Models that reuse prefixes through snapshots of a recurrent state do not run on this platform "
+        "({hardware.platform}); this one is {model.architecture}.",
         because="In this release the snapshots are not written for that platform.",
         fixes=(Set("disable_radix_cache", value=True),),
         source=wheel("arg_groups/mamba_hook.py", "validate_mamba_extra_buffer", line, release)
@@ -190,7 +210,7 @@ HYBRID_XPU_PAGES = refuses(
     stage=Stage.MODEL_ARGS,
     when=_REUSES & XPU,
     require=flag.page_size.is_in(None, 1),
-    says="--page-size {asked.page_size} is given for {model.architecture} on Intel XPU.",
+    says="--page-size {asked.page_size} does not fit {model.architecture} on Intel XPU.",
     because="From 0.5.20 models with a recurrent state keep no snapshots there, and reuse prefixes token by token.",
     fixes=(Unset("page_size"), Set("disable_radix_cache", value=True)),
     source=wheel("arg_groups/mamba_hook.py", "validate_mamba_no_buffer", 153),
@@ -207,8 +227,9 @@ def _without_hook(code: str, models: Expr, note: str, line: int, release: str) -
         code,
         "mla-model-without-dcp-hook",
         205,
-        when=models & LATENT & DCP_ON & DECODE_BACKEND.equals("flashinfer"),
-        says="--dcp-size {asked.dcp_size} is given for {model.architecture}.",
+        when=MAY_BE_FLASHINFER_MLA & models & LATENT & DCP_ON & DECODE_BACKEND.equals("flashinfer"),
+        says="Some MLA models are not written for DCP; --dcp-size is {asked.dcp_size}, and this model is "
+        "{model.architecture}.",
         because="Its class does not prepare what prefill needs to know of the DCP group, so the first prompt that "
         f"reuses a prefix or takes the absorbed path stops the server. {note}",
         fixes=(_OFF,),
@@ -254,9 +275,10 @@ FUSED_WRITE = later(
     155,
     # Nobody reported it, and nobody showed it to work: the sources were read, not run.
     effect=Effect.UNVERIFIED,
-    when=FUSED_KV_WRITE & GQA & CUDA & DCP_ON & DECODE_BACKEND.equals("triton"),
+    when=MODEL_TOLD & FUSED_KV_WRITE & GQA & CUDA & DCP_ON & DECODE_BACKEND.equals("triton"),
     require=~resolved.kv_cache_dtype.is_in("auto", "bfloat16", "bf16"),
-    says="{model.architecture} writes its KV cache inside the rotary kernel, with --dcp-size {asked.dcp_size} on triton.",
+    says="Writing the KV cache inside the rotary kernel is not known to go with --dcp-size {asked.dcp_size} on triton, and "
+    "the model is {model.architecture}.",
     because="As the source reads, that write on CUDA does not know which tokens a rank owns: it goes to slots of the "
     "whole group in a pool of one rank, and the masked write after it is left out. Output would be wrong. Compare it "
     "with --dcp-size 1 before you trust it.",
@@ -285,9 +307,10 @@ def _hybrid_state(code: str, grid: int, release: str, because: str) -> Rule:
         "hybrid-prefix-state-dcp",
         156,
         effect=Effect.CORRUPTS,
-        when=model.has_linear_attention.holds() & LATENT & DCP_ON & ~resolved.disable_radix_cache.holds(),
+        when=MODEL_TOLD & model.has_linear_attention.holds() & LATENT & DCP_ON & ~resolved.disable_radix_cache.holds(),
         require=Derived(f"page of the group on a grid of {grid} tokens", fits, (_GROUP_PAGE,)).holds(),
-        says="A page of the DCP group holds {page} tokens, and the model's recurrent state is kept every {grid} tokens.",
+        says="A page of the DCP group holds {page} tokens, which does not fit the model's recurrent state, kept every "
+        "{grid} tokens.",
         values={"page": _GROUP_PAGE, "grid": Derived("grid", lambda _page: grid, (_GROUP_PAGE,))},
         because=f"{because} A request that reuses a prefix then counts some tokens twice, without a word.",
         fixes=(Set("page_size", 1), Set("disable_radix_cache", value=True), Choose("dcp_size")),
@@ -318,13 +341,24 @@ HYBRID_STATE_18 = _hybrid_state(
 _WINDOWS: Expr = (
     model.has_attention_sinks.equals(False) & model.is_hybrid_swa.equals(False) & model.sliding_window.is_unset()
 )
+_HAS_WINDOWS = Derived(
+    "whether the model has them",
+    lambda *known: (
+        "it is not known whether this model has them"
+        if not any(value not in (False, None) for value in known if not is_unknown(value))
+        else "this model has them"
+    ),
+    (model.has_attention_sinks, model.is_hybrid_swa, model.sliding_window),
+    takes_unknown=True,
+)
 TRITON_WINDOWS = later(
     "MDL894",
     "triton-sinks-mask-swa",
     195,
-    when=GQA & DCP_ON & DECODE_BACKEND.equals("triton"),
+    when=MAY_BE_TRITON & GQA & DCP_ON & DECODE_BACKEND.equals("triton"),
     require=_WINDOWS,
-    says="--dcp-size {asked.dcp_size} runs triton for a model with attention sinks or a sliding window.",
+    says="triton under --dcp-size {asked.dcp_size} has neither attention sinks nor sliding windows, and {model}.",
+    values={"model": _HAS_WINDOWS},
     because="triton's DCP path has neither sinks nor windows, and raises at the first prompt.",
     fixes=(_OFF, Choose("attention_backend")),
     source=read_in("layers/attention/triton_backend.py", "forward_extend", 2010),

@@ -47,7 +47,7 @@ def _page_major(
         order.PAGE_MAJOR + 3,
         when=resolved.enable_page_major_kv_layout.holds(),
         require=(LATENT & both_in(*latent)) | (~LATENT & other),
-        says="The page-major layout is on, and attention runs on {prefill} for prefill and {decode} for decode.",
+        says="The page-major layout is on, and {prefill} for prefill with {decode} for decode cannot read it.",
         values={"prefill": PREFILL_BACKEND, "decode": DECODE_BACKEND},
         because="Only some backends read KV that is ordered by page first; the unified pool brings that order with it.",
         fixes=(
@@ -105,7 +105,7 @@ PAGE_MAJOR_ALONE = refuses(
     order.PAGE_MAJOR + 1,
     when=flag.enable_page_major_kv_layout.holds(),
     require=ON,
-    says="--enable-page-major-kv-layout is given without --enable-unified-memory.",
+    says="--enable-page-major-kv-layout needs --enable-unified-memory, which is not given.",
     because="From 0.5.19 only the unified pool is laid out by page.",
     fixes=(Unset("enable_page_major_kv_layout"), Set("enable_unified_memory", value=True)),
     source=wheel(_HOOK, "handle_page_major_kv_layout", 780),
@@ -120,8 +120,8 @@ EQUAL_ROWS = refuses(
     order.PAGE_MAJOR + 2,
     when=ON & ~LATENT,
     require=_EQUAL_KV,
-    says="--enable-unified-memory is given for a model with keys of {model.head_dim} and values of "
-    "{model.v_head_dim} elements.",
+    says="--enable-unified-memory needs keys and values of one width; this model's are {model.head_dim} and "
+    "{model.v_head_dim} elements wide.",
     because="From 0.5.19 to 0.5.22 the pool's rows of keys and values must be equally wide.",
     fixes=(_OFF,),
     source=wheel(_HOOK, "handle_page_major_kv_layout", 788, "0.5.22"),

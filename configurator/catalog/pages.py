@@ -12,6 +12,7 @@ from configurator.catalog.terms import (
     DSA,
     HIP,
     LATENT,
+    MODEL_TOLD,
     NPU,
     PREFILL_BACKEND,
     SM100,
@@ -235,7 +236,7 @@ REWRITTEN = Rule(
     effect=Effect.REWRITES,
     stage=Stage.SERVER_ARGS,
     order=order.PAGE + 2,
-    when=flag.page_size.is_set(),
+    when=MODEL_TOLD & flag.page_size.is_set(),
     require=resolved.page_size.equals(flag.page_size),
     says="--page-size {asked.page_size} becomes {resolved.page_size}.",
     because="The attention backend, or the model's sparse index, reads only pages of certain sizes; the server says so "
@@ -266,16 +267,20 @@ CHUNK = Derived(
 )
 """--chunked-prefill-size, which replicas of attention share between them."""
 
+_EVEN_CHUNK: Expr = Derived("chunks of 128 tokens", lambda chunk: chunk % 128 == 0, (CHUNK,)).holds()
 CHUNK_SIZE = Rule(
     code="KVC502",
     slug="chunk-size-needs-pages",
     effect=Effect.REFUSES,
     stage=Stage.SERVER_ARGS,
     order=order.FINAL + 10,
-    when=CHUNK.more_than(0) & ~flag.disaggregation_mode.equals("decode"),
+    # Of itself a page is a power of two of up to 128 tokens, or 64 times what a model pools.
+    when=(MODEL_TOLD | ~flag.page_size.is_in(None, 1, 2, 4, 8, 16, 32, 64, 128) | ~_EVEN_CHUNK)
+    & CHUNK.more_than(0)
+    & ~flag.disaggregation_mode.equals("decode"),
     require=resolved.page_size.divides(CHUNK),
-    says="--chunked-prefill-size {asked.chunked_prefill_size} makes chunks of {chunk} tokens, which is no multiple of "
-    "the page size {resolved.page_size}.",
+    says="--chunked-prefill-size, which is {asked.chunked_prefill_size}, makes chunks of {chunk} tokens; that is no multiple "
+    "of the page size, which is {resolved.page_size}.",
     values={"chunk": CHUNK},
     because="A chunk of a prompt ends at the end of a page. The page of one rank counts, whatever --dcp-size is; "
     "replicas of attention share the chunk between them.",

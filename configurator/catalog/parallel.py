@@ -55,7 +55,7 @@ ATTN_DP_WITH_DP = refuses(
     "attn-dp-with-dp",
     order.DATA_PARALLEL,
     when=resolved.attn_dp_size.more_than(1) & resolved.dp_size.more_than(1),
-    says="--attn-dp-size {resolved.attn_dp_size} is combined with --dp-size {resolved.dp_size}.",
+    says="--attn-dp-size {resolved.attn_dp_size} cannot be combined with --dp-size {resolved.dp_size}.",
     because="Replicas of the whole model and replicas of its attention cannot be had at once.",
     fixes=(Unset("dp_size"), Unset("attn_dp_size")),
     source=wheel(_HOOK, "handle_data_parallelism", 288),
@@ -68,7 +68,7 @@ ATTN_DP_POSITIVE = refuses(
     "attn-dp-positive",
     order.DATA_PARALLEL - 1,
     when=resolved.attn_dp_size.less_than(1),
-    says="--attn-dp-size is {resolved.attn_dp_size}.",
+    says="--attn-dp-size {resolved.attn_dp_size} is below 1.",
     because="There is no less than one replica of attention.",
     fixes=(Set("attn_dp_size", 1), Choose("dp_size")),
     source=wheel(_HOOK, "handle_data_parallelism", 285),
@@ -101,7 +101,7 @@ def _multi_node(code: str, when: Expr, line: int, release: str, signature: str) 
         "multi-node-dp",
         order.FINAL + 3,
         when=when & flag.nnodes.differs(1),
-        says="--dp-size {resolved.dp_size} is combined with --nnodes {asked.nnodes}.",
+        says="--dp-size {resolved.dp_size} cannot be combined with --nnodes {asked.nnodes}.",
         because=_MULTI_NODE_WHY,
         fixes=(Unset("dp_size"), Set("enable_dp_attention", value=True), Choose("nnodes")),
         source=wheel("arg_groups/validation_hook.py", "check_server_args", line, release),
@@ -171,8 +171,8 @@ def _kv_layout(code: str, models: Expr, note: str, line: int | None, release: st
         when=DCP_ON & models,
         require=SAME_KV_HEADS,
         says=(
-            "{model.num_kv_heads} KV heads over {width} ranks leave the ranks of a DCP group of {asked.dcp_size} with "
-            "different heads."
+            "All ranks of a DCP group of {asked.dcp_size} must hold the same KV heads; the model's number of them is "
+            "{model.num_kv_heads}, dealt out over {width} ranks."
         ),
         values={"width": ATTN_TP_SIZE},
         because="The cache is striped by token and every rank answers for its tokens with its own heads, so all ranks "
@@ -203,7 +203,7 @@ def _tbo(code: str, line: int, release: str, signature: str) -> Rule:
         order.FINAL + 30,
         when=flag.enable_two_batch_overlap.holds() & flag.moe_a2a_backend.equals("none"),
         require=step.attn_dp_size.more_than(1),
-        says="--enable-two-batch-overlap is given without an MoE all-to-all backend and without DP attention.",
+        says="--enable-two-batch-overlap needs an MoE all-to-all backend or DP attention, and neither is given.",
         because="What the second batch hides is either the all-to-all or the gathering of replicas.",
         fixes=(
             Unset("enable_two_batch_overlap"),

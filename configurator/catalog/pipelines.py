@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from configurator.catalog import order
 from configurator.catalog.declare import refuses, wheel
-from configurator.catalog.terms import (
-    NPU,
-    PD_PREFILL,
-    SPECULATION,
-)
+from configurator.catalog.terms import NPU, PD_PREFILL, SPECULATION
 from configurator.core.expr import NEVER, Expr, flag
 from configurator.core.rule import Example, Rule, Set, Unset
 
@@ -40,7 +36,7 @@ def _pipeline(  # noqa: PLR0917 - the fields that differ
         order.FINAL + at,
         when=_PP,
         require=require,
-        says="--speculative-algorithm {asked.speculative_algorithm} is combined with --pp-size {asked.pp_size}.",
+        says="--speculative-algorithm {asked.speculative_algorithm} cannot be combined with --pp-size {asked.pp_size}.",
         because=because,
         fixes=(Set("pp_size", 1), Unset("speculative_algorithm")),
         source=wheel(_CHECK, "check_pipeline_parallel_compat", *place),

@@ -14,6 +14,7 @@ from configurator.catalog.terms import (
     PREFILL_BACKEND,
     SPECULATION,
     XPU,
+    asked_for,
 )
 from configurator.core.expr import Expr, flag, resolved, step
 from configurator.core.rule import Choose, Example, Rule, Set, Unset
@@ -61,7 +62,7 @@ STEPS_NEEDED = refuses(
     order.SPECULATIVE + 3,
     when=_TOPK_UNSET,
     require=flag.speculative_eagle_topk.is_unset() & flag.speculative_num_draft_tokens.is_unset(),
-    says="--speculative-eagle-topk or --speculative-num-draft-tokens is given without --speculative-num-steps.",
+    says="--speculative-eagle-topk and --speculative-num-draft-tokens need --speculative-num-steps, which is not given.",
     because="The three belong together: all given, or none. The server raises an AssertionError without a message.",
     fixes=(
         Choose("speculative_num_steps"),
@@ -78,9 +79,10 @@ TOPK_TRTLLM_MHA = refuses(
     "topk-trtllm-mha",
     order.SPECULATIVE + 7,
     when=_EAGLE
+    & (asked_for("trtllm_mha") | flag.speculative_eagle_topk.is_set())
     & resolved.speculative_eagle_topk.more_than(1)
     & (PREFILL_BACKEND.equals("trtllm_mha") | DECODE_BACKEND.equals("trtllm_mha")),
-    says="--speculative-eagle-topk {resolved.speculative_eagle_topk} is combined with trtllm_mha.",
+    says="--speculative-eagle-topk {resolved.speculative_eagle_topk} cannot be combined with trtllm_mha.",
     because="TensorRT-LLM's kernels verify one chain of tokens, not a tree.",
     fixes=(Set("speculative_eagle_topk", 1), Choose("attention_backend")),
     source=wheel(_HOOK, "_handle_eagle_family", 1178),
@@ -96,14 +98,23 @@ TOPK_TRTLLM_MHA = refuses(
         model="qwen3-32b",
     ),
 )
+# Only Llama's models get a tree of guesses of themselves, and pages of one token with it on NVIDIA and AMD GPUs.
+_TREE: Expr = (
+    flag.speculative_eagle_topk.is_set()
+    | flag.page_size.is_set()
+    | flag.attention_backend.is_set()
+    | flag.decode_attention_backend.is_set()
+    | flag.prefill_attention_backend.is_set()
+    | ~(CUDA | HIP)
+)
 TREE_PAGES = refuses(
     "SPC704",
     "topk-tree-pages",
     order.SPECULATIVE + 9,
-    when=_EAGLE & resolved.speculative_eagle_topk.more_than(1) & resolved.page_size.more_than(1),
+    when=_EAGLE & _TREE & resolved.speculative_eagle_topk.more_than(1) & resolved.page_size.more_than(1),
     require=resolved.attention_backend.is_in("flashinfer", "fa3", "triton"),
     says=(
-        "--speculative-eagle-topk {resolved.speculative_eagle_topk} runs with pages of {resolved.page_size} tokens on "
+        "--speculative-eagle-topk {resolved.speculative_eagle_topk} does not go with pages of {resolved.page_size} tokens on "
         "{resolved.attention_backend}."
     ),
     because="A tree of guesses ends in the middle of pages, which only flashinfer, fa3 and triton handle.",
@@ -118,7 +129,7 @@ NO_DP = refuses(
     "speculative-no-dp-attention",
     order.SPECULATIVE + 2,
     when=flag.speculative_algorithm.is_in("STANDALONE", "NGRAM") & step.attn_dp_size.more_than(1),
-    says="--speculative-algorithm {asked.speculative_algorithm} is combined with DP attention.",
+    says="--speculative-algorithm {asked.speculative_algorithm} cannot be combined with DP attention.",
     because="Its draft does not follow the replicas of attention.",
     fixes=(Unset("enable_dp_attention"), Choose("speculative_algorithm"), Unset("attn_dp_size")),
     source=wheel(_HOOK, "_handle_eagle_family", 1082),
@@ -132,7 +143,7 @@ DRAFT_NEEDED = refuses(
     order.SPECULATIVE + 2,
     when=flag.speculative_algorithm.equals("DFLASH"),
     require=flag.speculative_draft_model_path.is_set(),
-    says="--speculative-algorithm DFLASH is given without --speculative-draft-model-path.",
+    says="--speculative-algorithm DFLASH needs --speculative-draft-model-path, which is not given.",
     because="Its draft is a model of its own.",
     fixes=(Unset("speculative_algorithm"), Choose("speculative_algorithm")),
     source=wheel(_HOOK, "_handle_dflash", 325),
@@ -147,7 +158,7 @@ NGRAM_PAGES = refuses(
     order.SPECULATIVE + 9,
     when=_NGRAM & resolved.page_size.more_than(1),
     require=resolved.attention_backend.equals("flashinfer"),
-    says="--speculative-algorithm NGRAM runs with pages of {resolved.page_size} tokens on {resolved.attention_backend}.",
+    says="--speculative-algorithm NGRAM does not go with pages of {resolved.page_size} tokens on {resolved.attention_backend}.",
     because="Its guesses branch in the middle of pages, which only flashinfer handles.",
     fixes=(Set("page_size", 1), Set("attention_backend", "flashinfer"), Unset("speculative_algorithm")),
     source=wheel(_HOOK, "_handle_ngram", 1361),
@@ -164,7 +175,7 @@ def _ngram(code: str, slug: str, platforms: Expr, line: int, release: str, signa
         order.SPECULATIVE + 1,
         when=_NGRAM,
         require=platforms,
-        says="--speculative-algorithm NGRAM is given, and this platform is {hardware.platform}.",
+        says="--speculative-algorithm NGRAM does not run on this platform ({hardware.platform}).",
         because="Its matching is not written for that platform in this release.",
         fixes=(Unset("speculative_algorithm"), Choose("speculative_algorithm")),
         source=wheel(_HOOK, "_handle_ngram", line, release),
@@ -199,7 +210,7 @@ DECODE_RADIX = refuses(
     order.SPECULATIVE + 1,
     when=PD_DECODE & flag.disaggregation_decode_enable_radix_cache.holds() & SPECULATION,
     require=flag.speculative_algorithm.is_in("DSPARK", "EAGLE", "EAGLE3", "NEXTN"),
-    says="--disaggregation-decode-enable-radix-cache is combined with --speculative-algorithm "
+    says="--disaggregation-decode-enable-radix-cache cannot be combined with --speculative-algorithm "
     "{asked.speculative_algorithm}.",
     because="From 0.5.23 prefixes are reused on decode servers with DSPARK, EAGLE and EAGLE3 drafts.",
     fixes=(Unset("speculative_algorithm"), Unset("disaggregation_decode_enable_radix_cache")),

@@ -10,6 +10,9 @@ from configurator.catalog.terms import (
     GQA,
     HIP,
     LATENT,
+    MAY_BE_FLASHINFER_MLA,
+    MAY_BE_TRITON,
+    MAY_BE_TRTLLM_MLA,
     MLA,
     PREFILL_BACKEND,
     SPECULATION,
@@ -58,8 +61,8 @@ def _cannot_verify(  # noqa: PLR0913, PLR0917 - the fields that differ
         effect=Effect.CRASHES,
         stage=stage,
         when=SPECULATION & DCP_ON & when,
-        says="--speculative-algorithm {asked.speculative_algorithm} with --dcp-size {asked.dcp_size} decodes on "
-        "{decode} and verifies on {verify}.",
+        says="--speculative-algorithm {asked.speculative_algorithm} with --dcp-size {asked.dcp_size} needs a backend that "
+        "verifies under DCP; decode is {decode}, and verification is {verify}.",
         values={"decode": DECODE_BACKEND, "verify": VERIFY_BACKEND},
         because=because,
         fixes=_SPEC_FIXES,
@@ -76,7 +79,7 @@ _ON_B200 = Example(
 TRTLLM_MLA_SPEC = _cannot_verify(
     "SPC710",
     "trtllm-mla-dcp-spec",
-    LATENT & DECODE_BACKEND.equals("trtllm_mla"),
+    MAY_BE_TRTLLM_MLA & LATENT & DECODE_BACKEND.equals("trtllm_mla"),
     "trtllm_mla answers for a rank's own tokens in plain decode only; the server stops when it builds the backend.",
     ("layers/attention/attention_registry.py", "create_trtllm_mla_backend", 102),
     "trtllm_mla cannot serve decode context parallelism with",
@@ -87,7 +90,7 @@ TRTLLM_MLA_SPEC = _cannot_verify(
 FLASHINFER_SPEC = _cannot_verify(
     "SPC711",
     "flashinfer-mla-dcp-spec",
-    MLA & CUDA & (DECODE_BACKEND.equals("flashinfer") | VERIFY_BACKEND.equals("flashinfer")),
+    MAY_BE_FLASHINFER_MLA & MLA & CUDA & (DECODE_BACKEND.equals("flashinfer") | VERIFY_BACKEND.equals("flashinfer")),
     "FlashInfer's MLA kernels return the log-sum-exp in plain decode only; verification stops at graph capture. On "
     "CUDA a draft runs under DCP only with cutedsl_mla (to 0.5.22 also tokenspeed_mla), which is for SM100.",
     ("layers/attention/flashinfer_mla_backend.py", "forward_extend", 835),
@@ -98,7 +101,7 @@ FLASHINFER_SPEC = _cannot_verify(
 TRITON_SPEC = _cannot_verify(
     "SPC712",
     "triton-dcp-spec",
-    GQA & _DRAFTS & (CUDA | HIP) & (DECODE_BACKEND.equals("triton") | VERIFY_BACKEND.equals("triton")),
+    MAY_BE_TRITON & GQA & _DRAFTS & (CUDA | HIP) & (DECODE_BACKEND.equals("triton") | VERIFY_BACKEND.equals("triton")),
     "Verification masks out the branches of the draft, and triton's DCP path knows no such mask.",
     ("layers/attention/triton_backend.py", "forward_extend", 2012),
     "DCP Triton extend does not support custom masks",

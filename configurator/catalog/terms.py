@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from configurator.core.derived import attn_tp_size, gpus_needed, tp_size_per_node
 from configurator.core.expr import Derived, Expr, flag, hardware, model, resolved, step
+from configurator.core.unknown import is_unknown
 
 DCP_ON: Expr = flag.dcp_size.more_than(1)
 DCP_OFF: Expr = flag.dcp_size.less_than(2)
@@ -81,3 +82,45 @@ def uses(*backends: str) -> Expr:
 def uses_for_decode(*backends: str) -> Expr:
     """Return that one of *backends* serves the common or the decode role."""
     return resolved.attention_backend.is_in(*backends) | resolved.decode_attention_backend.is_in(*backends)
+
+
+def asked_for(*backends: str) -> Expr:
+    """Return that the user gave one of *backends* for some role: what is known of a command before any fact is."""
+    return (
+        flag.attention_backend.is_in(*backends)
+        | flag.decode_attention_backend.is_in(*backends)
+        | flag.prefill_attention_backend.is_in(*backends)
+    )
+
+
+MAY_BE_TRITON: Expr = (
+    asked_for("triton")
+    | ~SM90
+    | flag.speculative_eagle_topk.is_set()
+    | flag.kv_cache_dtype.equals("fp8_e5m2")
+    | flag.enable_deterministic_inference.holds()
+)
+"""Hopper takes triton for no model unless one of these flags is given."""
+MAY_BE_FLASHINFER_MLA: Expr = asked_for("flashinfer") | SM100 | flag.enable_deterministic_inference.holds()
+"""FlashInfer serves MLA models where it is asked for, and of itself on data-centre Blackwell alone."""
+MAY_BE_TRTLLM_MLA: Expr = asked_for("trtllm_mla") | SM100
+"""TensorRT-LLM's MLA kernels decode where they are asked for, and of themselves on data-centre Blackwell alone."""
+
+MODEL_TOLD: Expr = Derived(
+    "whether anything is known of the model",
+    lambda architecture, kind: not (is_unknown(architecture) and is_unknown(kind)),
+    (model.architecture, model.attention_kind),
+    takes_unknown=True,
+).holds()
+"""False for a model of which nothing is known.
+
+Rules that single models bring on under DCP leave such a model out: that it may be any of them is said once, by the rules
+about backends and heads, which stay undecided for it under DCP.
+"""
+PLATFORM_TOLD: Expr = Derived(
+    "whether the platform is known",
+    lambda platform: not is_unknown(platform),
+    (hardware.platform,),
+    takes_unknown=True,
+).holds()
+"""False where it is not known what kind of device the machine has; that DCP needs one is then undecided once."""

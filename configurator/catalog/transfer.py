@@ -15,7 +15,7 @@ MLA_ONLY = later(
     120,
     when=PD_DECODE & DCP_ON,
     require=LATENT,
-    says="This decode server runs with --dcp-size {asked.dcp_size}, and {model.architecture} keeps no latent KV cache.",
+    says="A decode server with --dcp-size {asked.dcp_size} needs a model with a latent cache; this one is {model.architecture}.",
     because="A prefill server's KV is laid out over a DCP group only where all ranks hold the one latent head.",
     fixes=(Set("dcp_size", 1), Unset("disaggregation_mode")),
     source=read_in(_CONN, "kv args of the decode server", 1414),

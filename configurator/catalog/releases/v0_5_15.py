@@ -53,7 +53,7 @@ RELEASE = Release(
             dcp.CUDA_NO_SPEC,
             dcp_init.TP_MOD_DCP,
             dcp_init.PLATFORM_INIT,
-            attention.without_dcp(301, attention.SUPPORT_15, "0.5.15", "0.5.16"),
+            attention.without_dcp(301, attention.SUPPORT_15, "0.5.16"),
             *attention_limits.COMMON,
             attention_limits.TRTLLM_MLA_KV_15,
             attention_limits.TOKENSPEED_NEEDS_BLACKWELL,

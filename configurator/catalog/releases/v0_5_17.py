@@ -65,7 +65,7 @@ RELEASE = v0_5_16.RELEASE.derive(
         dcp_init.A2A_HEADS,
         dcp_init.FI_A2A_FABRIC_OLD,
         quiet.FI_A2A_FLASHINFER,
-        attention.without_dcp(302, attention.SUPPORT_17, "0.5.17", "0.5.18"),
+        attention.without_dcp(302, attention.SUPPORT_17, "0.5.18"),
         deterministic.DETERMINISTIC_17,
         deterministic.DETERMINISTIC_MLA,
         disaggregation.PREFILL_WARNS,

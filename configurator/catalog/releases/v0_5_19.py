@@ -27,7 +27,7 @@ RELEASE = v0_5_18.RELEASE.derive(
     add_rules=(
         hicache.BUFFER_NOT_DECODE,
         aliases.SYMM_MEM,
-        attention.without_dcp(303, attention.SUPPORT_19, "0.5.19", "0.5.19"),
+        attention.without_dcp(303, attention.SUPPORT_19, "0.5.19"),
         attention_limits.TRTLLM_MHA_PREFILL,
         attention_limits.TRTLLM_MHA_SM120,
         disaggregation.TRANSFER_19,

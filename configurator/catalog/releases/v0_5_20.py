@@ -59,7 +59,7 @@ RELEASE = v0_5_19.RELEASE.derive(
         prefill_cp.PLATFORM_20,
         dcp.REPLICATE_Q_NEEDS_A2A,
         dcp_init.FI_A2A_FABRIC,
-        attention.without_dcp(304, attention.SUPPORT_20, "0.5.20", "0.5.21"),
+        attention.without_dcp(304, attention.SUPPORT_20, "0.5.21"),
         disaggregation.TRANSFER_20,
         dsa_rules.TRITON_ROCM,
         kimi_k3.DECODE_20,

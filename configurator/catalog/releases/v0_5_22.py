@@ -60,7 +60,7 @@ RELEASE = v0_5_21.RELEASE.derive(
         parallel.TWO_BATCH,
         dcp.NO_PREFILL_CP,
         dcp_init.PLATFORM_INIT_NPU_XPU,
-        attention.without_dcp(305, attention.SUPPORT_22, "0.5.22", "0.5.22"),
+        attention.without_dcp(305, attention.SUPPORT_22, "0.5.22"),
         parallel.ATTN_DP_POSITIVE,
         parallel.ATTN_DP_WITH_DP,
         parallel.MULTI_NODE_DP,

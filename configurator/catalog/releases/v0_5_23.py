@@ -47,7 +47,7 @@ RELEASE = v0_5_22.RELEASE.derive(
     ),
     add_rules=(
         aliases.KV_REWRITTEN,
-        attention.without_dcp(306, attention.SUPPORT_23, "0.5.23", "0.5.23"),
+        attention.without_dcp(306, attention.SUPPORT_23, "0.5.23"),
         elastic.DENSE_TP,
         elastic.DCP_WIDTH,
         hicache.L3_BUFFER_ONLY,
