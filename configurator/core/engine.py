@@ -505,7 +505,7 @@ def show(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if is_unknown(value):
-        return "unknown"
+        return "not known"
     if isinstance(value, tuple):
         return " ".join(show(item) for item in value)
     return str(value)

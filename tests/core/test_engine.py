@@ -347,11 +347,11 @@ def test_messages_show_the_values_they_name():
         values={"both": Derived("both", lambda a, b: a + b, (flag.size, flag.group))},
     )
     found = check(case([asked], facts={"model.name": "M"}, env={"SGLANG_X": "1"}, size=8)).findings
-    assert found[0].message == "--size 8, unset, M, 1, 9 of unknown"
+    assert found[0].message == "--size 8, unset, M, 1, 9 of not known"
 
 
 @pytest.mark.parametrize(("value", "text"), [(None, "unset"), (True, "on"), (False, "off"), (4, "4"), (0.5, "0.5"), ("a2a", "a2a"),
-                                             (UNREAD, "unknown"), ((1, None, True), "1 unset on"), ((), "")])  # fmt: skip
+                                             (UNREAD, "not known"), ((1, None, True), "1 unset on"), ((), "")])  # fmt: skip
 def test_show(value, text):
     assert show(value) == text
 
