@@ -67,13 +67,12 @@ def check(
         id: Handed back in the JSON.
 
     Raises:
-        InputError: The text is no SGLang command, or a release, machine or model is not known.
+        InputError: The text is no SGLang command or ends inside a quote, or a release, machine or model is not known.
     """
     workspace = Workspace.start(command, release=release, hardware=hardware, model=model, env=env)
-    if not workspace.command.is_launch:
-        raise InputError(
-            next(p.message for p in workspace.command.problems if p.kind == "not-a-command"), part=str(command)[:80]
-        )
+    unreadable = next((p for p in workspace.notes if p.refuses and p.kind in ("quote", "not-a-command")), None)
+    if unreadable is not None:
+        raise InputError(unreadable.message, part=unreadable.word)
     return Result(workspace, id)
 
 

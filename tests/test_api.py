@@ -79,6 +79,13 @@ def test_variables_given_apart_are_part_of_the_command():
         ("", {}, "There is no command"),
         ([], {}, "There is no command"),
         ("ls", {}, "no SGLang command"),
+        (
+            f"{GOOD} --host '0.0.0.0",
+            {},
+            r"The single quote that opens at line 1, column 134 \(--host '\) is never closed",
+        ),
+        ("'", {}, "is never closed"),
+        (f"{GOOD} --host {'x' * 70_000}", {}, "no launch command has more than 65,536"),
         (GOOD, {"release": "1.0"}, "is not a release this catalogue knows"),
         (GOOD, {"hardware": "h100"}, "Near it: h100x8"),
         (GOOD, {"model": "deepseek-v33"}, "Near it: deepseek-v3"),
@@ -89,6 +96,10 @@ def test_variables_given_apart_are_part_of_the_command():
 def test_what_cannot_be_asked(command, facts, tells):
     with pytest.raises(InputError, match=tells):
         check(command, **facts)
+
+
+def test_more_problems_than_are_listed_are_still_a_verdict():
+    assert check([*GOOD.split(), *(f"--frob{n}" for n in range(150))]).verdict == "error"
 
 
 def test_repairs_are_ranked_and_work():

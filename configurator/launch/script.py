@@ -80,6 +80,7 @@ def read_script(text: str) -> Script:
     if left:
         problems.append(left_problem(left))
     command = splitter.commands[target]
+    left += _hidden(text, faults)
     return Script(preamble, command.words, tail, command.launcher(), tuple(left), problems)
 
 
@@ -97,11 +98,22 @@ def _target(commands: Sequence[SimpleCommand]) -> int | None:
 
 def _left(splitter: Splitter, around: _Around, text: str, faults: Sequence[Fault]) -> list[str]:
     """Return the commands of *text* that do not go with the SGLang command, verbatim."""
-    unread = next((fault.at for fault in faults if fault.kind == "unclosed"), len(text))
     left = [
-        text[c.begin : min(c.end, unread)].strip() for at, c in enumerate(splitter.commands) if at not in around.used
+        text[c.begin : min(c.end, _unread(text, faults))].strip()
+        for at, c in enumerate(splitter.commands)
+        if at not in around.used
     ]
-    return [part for part in (*left, text[unread:].strip()) if part]
+    return [part for part in left if part]
+
+
+def _unread(text: str, faults: Sequence[Fault]) -> int:
+    """Return where the part begins that a quote without an end hides."""
+    return next((fault.at for fault in faults if fault.kind == "unclosed"), len(text))
+
+
+def _hidden(text: str, faults: Sequence[Fault]) -> list[str]:
+    """Return what a quote without an end hides; the problem about the quote says so already."""
+    return [part for part in (text[_unread(text, faults) :].strip(),) if part]
 
 
 def _script_inside(splitter: Splitter, text: str, faults: Sequence[Fault], problems: list[Problem]) -> Script:
@@ -116,6 +128,7 @@ def _script_inside(splitter: Splitter, text: str, faults: Sequence[Fault], probl
         left = _left(splitter, around, text, faults)
         if left:
             problems.append(left_problem(left))
+        left += _hidden(text, faults)
         first = next((i for i, word in enumerate(command.words) if not assignment(word)), 0)
         wrapper = " ".join(word.spelling for word in command.words[first:shell])
         if wrapper:

@@ -9,6 +9,8 @@ from configurator.launch.shell_word import Fault
 
 _MAX_FAULTS = 5
 _MAX_LEFT = 3
+_SEEN = 400
+_LONG = 40
 _SGLANG = ("sglang.launch_server", "sglang serve")
 
 
@@ -24,10 +26,10 @@ def _fault_problem(text: str, fault: Fault) -> Problem:
     column = fault.at - text.rfind("\n", 0, fault.at)
     where = f"line {line}, column {column}"
     if fault.kind == "unclosed":
-        before = shown(text[max(0, fault.at - 24) : fault.at + 1].strip())
+        before = shown(_words_up_to(text, fault.at))
         message = (
-            f"The {fault.what} that opens at {where} ({before}) is never closed, so a shell would wait for more; "
-            "what stands before that word is read. Close it."
+            f"The {fault.what} that opens at {where} ({before}) is never closed, so a shell would wait for more "
+            "instead of running anything; close it. What stands before that word is read, the rest is not."
         )
         return Problem("quote", None, shown(text[fault.at : fault.at + 60]), message, refuses=True)
     if fault.kind == "substitution":
@@ -41,6 +43,12 @@ def _fault_problem(text: str, fault: Fault) -> Problem:
         "it is read as continued, and written without what follows the backslash."
     )
     return Problem("joined", None, "\\", message)
+
+
+def _words_up_to(text: str, at: int) -> str:
+    """Return the word that the quote at *at* stands in, up to it, with the word before: whole words where they are short."""
+    words = text[: at + 1].split()[-2:] if at < _SEEN else text[at + 1 - _SEEN : at + 1].split()[-2:]
+    return " ".join(word if len(word) <= _LONG else f"...{word[-_LONG:]}" for word in words)
 
 
 def left_problem(left: Sequence[str]) -> Problem:

@@ -152,7 +152,7 @@ TOLD = {
     "one long flag": "unknown-flag",
     "one long number": "type",
     "long human number": "type",
-    "a megabyte of a command": "left-out",
+    "a megabyte of a command": "not-a-command",
     "a yaml bomb": "not-a-command",
     "yaml with a tag": "not-a-command",
     "a unit with nothing": "not-a-command",

@@ -178,7 +178,7 @@ def test_an_open_quote_is_told_with_its_place_and_the_rest_is_read(text, what, w
     problem = next(p for p in command.problems if p.kind == "quote")
     assert what in problem.message
     assert where in problem.message
-    assert problem.message.endswith("Close it.")
+    assert "; close it. What stands before" in problem.message
     assert command.refused
 
 
@@ -224,3 +224,21 @@ def test_a_command_inside_a_shell_inside_a_container(table):
     assert "what starts the shell is left out" in command.problems[-1].message
     assert parse(command.render(), table).configuration == command.configuration
     assert parse(command.render("as-written"), table).configuration == command.configuration
+
+
+@pytest.mark.parametrize(
+    ("text", "excerpt", "left_out"),
+    [
+        ('sglang serve --model-path "m --tp 8', '(--model-path ")', ('"m --tp 8',)),
+        ("cd /x; sglang serve m --host='0.0", "(m --host=')", ("cd /x", "'0.0")),
+        ('sglang serve m --host "', '(--host ")', ('"',)),
+        (f"sglang serve {'x' * 70}'a", f"(serve ...{'x' * 39}')", ("'a",)),
+    ],
+)
+def test_an_open_quote_is_shown_with_whole_words_and_once(text, excerpt, left_out, table):
+    command = parse(text, table)
+    (said,) = [p.message for p in command.problems if p.kind == "quote"]
+    assert excerpt in said
+    assert command.left_out == left_out
+    others = [p.message for p in command.problems if p.kind == "left-out"]
+    assert others == (["Left out, since it is no part of the SGLang command: cd /x."] if "cd" in text else [])
