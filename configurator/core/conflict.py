@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import product
 
 from configurator.core.engine import Case, CompiledResolution, CompiledRule, Engine, Environment
@@ -10,11 +11,25 @@ from configurator.core.unknown import Unknown
 
 _FREE = Unknown("any other choice")
 _SOME = Unknown("any other value", has_value=True)
-_MOST_UNSET = 4
-"""Of so many open flags without a default it is told apart whether they are given; each one doubles the cases."""
 _MOST_REMEMBERED = 20_000
-_MOST_FORKS = 32
-"""Beyond these, what cannot be decided is unknown, which is as sound and says less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How hard to look whether a rule stays violated.
+
+    Attributes:
+        most_unset: Of so many open flags without a default it is told apart whether they are given; each one doubles
+            the cases.
+        most_forks: Beyond these, what cannot be decided is unknown, which is as sound and says less.
+    """
+
+    most_unset: int
+    most_forks: int
+
+
+THOROUGH = Effort(4, 32)
+QUICK = Effort(0, 2)
 
 
 def conflict(engine: Engine, case: Case, violated: CompiledRule, fixed: frozenset[str] = frozenset()) -> frozenset[str]:
@@ -47,40 +62,43 @@ def conflict(engine: Engine, case: Case, violated: CompiledRule, fixed: frozense
     return candidates - open_
 
 
-def unavoidable(engine: Engine, case: Case, violated: CompiledRule, fixed: frozenset[str]) -> bool:
+def unavoidable(
+    engine: Engine, case: Case, violated: CompiledRule, fixed: frozenset[str], *, effort: Effort = THOROUGH
+) -> bool:
     """Tell whether a rule that *case* violates stays violated whatever is chosen apart from *fixed*.
 
-    The answer depends on the fixed choices and on the facts the rule depends on, and is remembered for them.
+    The answer depends on the fixed choices and on the facts the rule depends on, and is remembered for them. With less
+    *effort*, ``False`` may mean that it was not seen.
     """
     names = engine.depends_on(violated.rule)
     read = (*engine.slice(violated.reads).facts, "model.is_placeholder")
     facts = tuple(repr(case.facts[key]) if key in case.facts else "" for key in read)
     choices = tuple((name, repr(case.configuration.flags.get(name, _FREE))) for name in sorted(fixed))
     unread = tuple(name for name in sorted(fixed) if name in case.unread)
-    key = (violated.rule.code, choices, unread, facts)
+    key = (violated.rule.code, choices, unread, facts, effort)
     known = engine.unavoidable.get(key)
     if known is None:
         if len(engine.unavoidable) >= _MOST_REMEMBERED:
             engine.unavoidable.clear()
-        known = engine.unavoidable[key] = _holds(engine, case, violated, names - fixed)
+        known = engine.unavoidable[key] = _holds(engine, case, violated, names - fixed, effort)
     return known
 
 
-def _holds(engine: Engine, case: Case, violated: CompiledRule, open_: Iterable[str]) -> bool:
+def _holds(engine: Engine, case: Case, violated: CompiledRule, open_: Iterable[str], effort: Effort = THOROUGH) -> bool:
     env = engine.start(case.configuration, case.facts, case.unread)
     unset: list[str] = []
     for name in open_:
         if name.startswith("env."):
             env[name] = _FREE
             continue
-        if engine.defaults[f"asked.{name}"] is None and len(unset) < _MOST_UNSET:
+        if engine.defaults[f"asked.{name}"] is None and len(unset) < effort.most_unset:
             unset.append(name)
         env[f"asked.{name}"] = env[f"resolved.{name}"] = env[f"given.{name}"] = _FREE
     resolutions = () if env["model.is_placeholder"] is True else engine.slice(violated.reads).resolutions
     return all(
         violated.violated(outcome) is True
         for given in product((True, False), repeat=len(unset))
-        for outcome in _outcomes(engine, resolutions, _with_given(env, dict(zip(unset, given, strict=True))))
+        for outcome in _outcomes(engine, resolutions, _with_given(env, dict(zip(unset, given, strict=True))), effort)
     )
 
 
@@ -93,7 +111,9 @@ def _with_given(env: Environment, given: Mapping[str, bool]) -> Environment:
     return told
 
 
-def _outcomes(engine: Engine, resolutions: tuple[CompiledResolution, ...], env: Environment) -> Iterator[Environment]:
+def _outcomes(
+    engine: Engine, resolutions: tuple[CompiledResolution, ...], env: Environment, effort: Effort
+) -> Iterator[Environment]:
     """Yield what *resolutions* may make of *env*: both cases where it cannot be decided whether one applies."""
     waiting, forks = [(env, 0)], 0
     while waiting:
@@ -107,7 +127,7 @@ def _outcomes(engine: Engine, resolutions: tuple[CompiledResolution, ...], env: 
             if truth is not True:
                 if all(env[key] == value for key, value in values.items()):
                     continue
-                if forks == _MOST_FORKS:
+                if forks == effort.most_forks:
                     engine.resolve(env, resolutions[at:])
                     break
                 forks += 1

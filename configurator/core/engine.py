@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
-from configurator.core.configuration import Configuration
+from configurator.core.configuration import Change, Configuration
 from configurator.core.expr import Env, Evaluator, Getter, Term, Truth
 from configurator.core.fast import UnknownValueError, compile_checks, compile_fast, compile_steps
 from configurator.core.flag import FlagValue
@@ -45,6 +45,11 @@ class Case:
     configuration: Configuration
     facts: Mapping[str, object] = field(default_factory=dict)
     unread: Mapping[str, Unknown] = field(default_factory=dict)
+
+    def after(self, change: Change) -> Case:
+        """Return the case with *change* made; a value that the shell knew is then what the change says."""
+        unread = {d: u for d, u in self.unread.items() if d not in change.set and d not in change.unset}
+        return Case(self.release, self.configuration.replace(change), self.facts, unread)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,31 +1,24 @@
 """Ways out: fixes for one finding, repairs for a whole command, the change that frees a blocked option.
 
-All three are one search. A configuration that breaks has a first broken rule, and that rule a conflict: a few choices
-one of which whatever repairs it must change. The search branches only there. It goes in order of cost (uniform cost),
-so the first configuration without a broken rule is the cheapest, and it never tries changes that no conflict asks for.
+Fixes are tried one by one. Repairs and ways out are one search in order of cost (:mod:`configurator.core.search`).
 Facts of the machine, the model and the release are never changed.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
-from itertools import count, islice
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from math import inf
 
 from configurator.core.availability import AUTO, Auto, Choice, change_to, choices, chosen
 from configurator.core.configuration import Change
-from configurator.core.conflict import conflict
-from configurator.core.engine import Case, CompiledRule, Engine, Environment, Finding, Verdict, engine_for
+from configurator.core.engine import Case, Engine, Environment, Finding, Verdict, engine_for
 from configurator.core.rule import Choose, Effect, Rule, Set, SetEnv, Unset
-
-_BUDGET = 6000
-"""Configurations one search may evaluate before it gives up; far above what any recorded command needs."""
+from configurator.core.search import Problem, Step
 
 _DEARER = 5.0
 """Alternatives that cost so much more than the cheapest repair are none: nobody would take them."""
-
 
 _MOST_FIXES = 6
 
@@ -56,7 +49,7 @@ def fixes(case: Case, finding: Finding) -> tuple[Change, ...]:
     rule = finding.rule
 
     def works(change: Change) -> bool:
-        return _clears(engine, _after(case, change), rule, before, _names(change))
+        return _clears(engine, case.after(change), rule, before, _names(change))
 
     for change in _declared(engine, case, rule):
         if len(found) == _MOST_FIXES:
@@ -98,11 +91,6 @@ def _names(change: Change) -> frozenset[str]:
     return frozenset({*change.set, *change.unset, *(f"env.{name}" for name in change.env)})
 
 
-def _after(case: Case, change: Change) -> Case:
-    unread = {d: u for d, u in case.unread.items() if d not in change.set and d not in change.unset}
-    return Case(case.release, case.configuration.replace(change), case.facts, unread)
-
-
 def _declared(engine: Engine, case: Case, rule: Rule) -> Iterator[Change]:
     for fix in rule.fixes:
         match fix:
@@ -125,45 +113,64 @@ def _declared(engine: Engine, case: Case, rule: Rule) -> Iterator[Change]:
 
 
 def repairs(case: Case, limit: int = 4) -> tuple[Repair, ...]:
-    """Return repairs of the whole command, cheapest first; none of them contains another.
+    """Return repairs of the whole command, cheapest first; none of them changes all that another one changes.
 
-    Of repairs that change the same flags only the cheapest is returned: up to *limit* that cost about as little as the
-    cheapest, then, last, the cheapest that gives DCP up. Empty where nothing breaks, and where no change of flags helps.
+    Up to *limit* that cost about as little as the cheapest, then, last, the cheapest that gives DCP up. Empty where
+    nothing breaks, and where no change of flags helps.
     """
     engine = engine_for(case.release)
-    found = list(_ranked(engine, case, _Goal(), limit))
-    if engine.broken(case.configuration, case) and _runs_dcp(engine, case):
-        off = _Goal(first=change_to(engine, "dcp_size", 1), first_cost=step_cost(engine, case, "dcp_size", 1))
-        kept = [_signature(repair.change) for repair in found]
+    if not engine.broken(case.configuration, case):
+        return ()
+    steps = _all_steps(engine, case)
+    off = next((at for at, choice in enumerate(steps.choices.get("dcp_size", ()), start=1) if choice == 1), None)
+    kept = dict(steps.steps)
+    if off is not None:
+        # Giving DCP up is a search of its own: here its step is as good as forbidden.
+        dcp = [*kept["dcp_size"]]
+        dcp[off - 1] = Step(dcp[off - 1].change, inf)
+        kept["dcp_size"] = dcp
+    found = _ranked(Problem(engine, case, kept, dearer=_DEARER), limit)
+    if off is not None:
+        others = [_signature(repair.change) for repair in found]
+        given_up = _ranked(Problem(engine, case, steps.steps, first=(("dcp_size", off),)), 1)
         # Where the rest of the change is a repair without giving up DCP, giving it up adds nothing.
-        found.extend(
-            repair for repair in _ranked(engine, case, off, 1) if not any(k <= _signature(repair.change) for k in kept)
-        )
+        found += [repair for repair in given_up if not any(k <= _signature(repair.change) for k in others)]
     return tuple(sorted(found, key=lambda repair: repair.cost))
 
 
-def _runs_dcp(engine: Engine, case: Case) -> bool:
-    return "dcp_size" in engine.release.modelled and _is_step(engine, case, "dcp_size", 1)
-
-
-def _ranked(engine: Engine, case: Case, goal: _Goal, limit: int) -> Iterator[Repair]:
-    shapes: set[frozenset[str]] = set()
-    for change, cost in _search(engine, case, goal, _DEARER):
-        shape = _names(change)
-        if shape in shapes:
-            continue
-        shapes.add(shape)
-        yield Repair(change, round(cost, 2), engine.check(_after(case, change)).verdict)
-        if len(shapes) >= limit:
-            return
+def _ranked(problem: Problem, limit: int) -> list[Repair]:
+    found = islice((answer for answer in problem.answers() if answer[1] < inf), limit)
+    check = problem.engine.check
+    return [Repair(change, round(cost, 2), check(problem.case.after(change)).verdict) for change, cost in found]
 
 
 def way_out(case: Case, dest: str, choice: Choice) -> Change | None:
     """Return the smallest change of other flags after which *choice* of *dest* is no longer blocked, or ``None``."""
     engine = engine_for(case.release)
-    start = _after(case, change_to(engine, dest, choice))
-    goal = _Goal(about=(dest,), pinned=frozenset({dest}))
-    return next((change for change, _ in _search(engine, start, goal)), None)
+    start = case.after(change_to(engine, dest, choice))
+    steps = {name: steps for name, steps in _all_steps(engine, start).steps.items() if name != dest}
+    problem = Problem(engine, start, steps, about=(dest,), pinned=frozenset({dest}))
+    return next((change for change, _ in problem.answers()), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    steps: Mapping[str, Sequence[Step]]
+    choices: Mapping[str, Sequence[Choice]]
+
+
+def _all_steps(engine: Engine, case: Case) -> _Steps:
+    """Return every other choice of every modelled flag, and every variable that a rule names as a way out."""
+    steps: dict[str, list[Step]] = {}
+    choices_: dict[str, list[Choice]] = {}
+    for dest, choice in _steps(engine, case, frozenset(engine.release.modelled)):
+        steps.setdefault(dest, []).append(Step(change_to(engine, dest, choice), step_cost(engine, case, dest, choice)))
+        choices_.setdefault(dest, []).append(choice)
+    for variable in engine.variables:
+        if case.configuration.env.get(variable.name) != variable.value:
+            change = Change(env={variable.name: variable.value})
+            steps.setdefault(f"env.{variable.name}", []).append(Step(change, 1.0))
+    return _Steps(steps, choices_)
 
 
 def step_cost(engine: Engine, case: Case, dest: str, choice: Choice) -> float:
@@ -198,77 +205,6 @@ def _steps(engine: Engine, case: Case, dests: frozenset[str]) -> Iterator[tuple[
             spec = engine.release.table[dest]
             if configuration.flags[dest] != spec.default and spec.default not in offered:
                 yield dest, AUTO
-
-
-@dataclass(frozen=True)
-class _Goal:
-    """What a search wants: no broken rule about some flags, from a first change on, with some flags left alone."""
-
-    about: tuple[str, ...] | None = None
-    pinned: frozenset[str] = frozenset()
-    first: Change = field(default_factory=Change)
-    first_cost: float = 0.0
-
-
-def _search(engine: Engine, case: Case, goal: _Goal, dearer: float = inf) -> Iterator[tuple[Change, float]]:
-    """Yield changes that reach *goal*, cheapest first, none containing an earlier one nor costing *dearer* more."""
-    order = count()
-    queue: list[tuple[float, int, Change]] = [(goal.first_cost, next(order), goal.first)]
-    seen: set[frozenset[tuple[str, object]]] = set()
-    accepted: list[frozenset[tuple[str, object]]] = []
-    rank = {compiled.rule.code: (i, compiled) for i, compiled in enumerate(engine.breaking)}
-    conflicts: dict[Hashable, frozenset[str]] = {}
-    evaluated, most = 0, inf
-    while queue and evaluated < _BUDGET:
-        cost, _, change = heapq.heappop(queue)
-        if cost > most:
-            return
-        signature = _signature(change)
-        if signature in seen or any(earlier <= signature for earlier in accepted):
-            continue
-        seen.add(signature)
-        after = _after(case, change)
-        codes = engine.broken(after.configuration, after, goal.about)
-        evaluated += 1
-        if not codes:
-            if not change:
-                return
-            accepted.append(signature)
-            most = min(most, cost + dearer)
-            yield change, cost
-            continue
-        _, first = min((rank[code] for code in codes), key=lambda pair: pair[0])
-        fixed = goal.pinned.union(change.set, change.unset, (f"env.{name}" for name in change.env))
-        # A conflict depends on the choices that its rule depends on, and many configurations of a search share those.
-        key = _key(engine, after, first, fixed)
-        if key not in conflicts:
-            conflicts[key] = conflict(engine, after, first, fixed)
-        for step in _branch(engine, after, conflicts[key]):
-            heapq.heappush(queue, (cost + step.cost, next(order), change.then(step.change)))
-
-
-def _key(engine: Engine, case: Case, violated: CompiledRule, fixed: frozenset[str]) -> Hashable:
-    names = engine.depends_on(violated.rule)
-    flags, env = case.configuration.flags, case.configuration.env
-    chosen_ = (
-        (name, env.get(name.removeprefix("env.")) if name.startswith("env.") else repr(flags.get(name, AUTO)))
-        for name in names
-    )
-    return violated.rule.code, frozenset(chosen_), fixed & names, names.intersection(case.unread)
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    change: Change
-    cost: float
-
-
-def _branch(engine: Engine, case: Case, choices_: frozenset[str]) -> Iterator[_Step]:
-    for variable in engine.variables:
-        if f"env.{variable.name}" in choices_ and case.configuration.env.get(variable.name) != variable.value:
-            yield _Step(Change(env={variable.name: variable.value}), 1.0)
-    for dest, choice in _steps(engine, case, choices_):
-        yield _Step(change_to(engine, dest, choice), step_cost(engine, case, dest, choice))
 
 
 def _signature(change: Change) -> frozenset[tuple[str, object]]:
