@@ -8,17 +8,19 @@ from typing import Any
 
 from configurator import catalog
 from configurator.answers import SCHEMA, Explained, Json, Repaired, Result, change_json, diff_text, one_line
+from configurator.arguments import the_facts, the_text, the_words
 from configurator.core.configuration import Configuration
 from configurator.core.errors import InputError
 from configurator.core.rule import Resolution, Rule
 from configurator.core.unknown import is_unknown
 from configurator.hardware import HardwareSnapshot
 from configurator.launch.command import Command
+from configurator.launch.emit import FORMATS
 from configurator.launch.emit import emit as emit_files
 from configurator.launch.emitted import EmittedFile, Target
 from configurator.launch.parse import parse as parse_command
 from configurator.planner.report import CapacityReport
-from configurator.workspace import Workspace
+from configurator.workspace import Workspace, release_named
 
 __all__ = [
     "SCHEMA",
@@ -60,16 +62,18 @@ def check(
 
     Args:
         command: Pasted shell text, or argv words; the launcher's words may be missing from the latter.
-        release: SGLang version; the newest known by default.
+        release: SGLang version, or ``installed`` for the one in this Python; the newest known by default.
         hardware: Preset, snapshot file, ``local`` or a snapshot; ``h200x8``, assumed, by default.
         model: Fact sheet, repository, folder or contents of ``config.json``; by default what ``--model-path`` names.
         env: Environment variables that come with the command.
         id: Handed back in the JSON.
 
     Raises:
+        TypeError: An argument has a type that cannot be meant.
         InputError: The text is no SGLang command or ends inside a quote, or a release, machine or model is not known.
     """
-    workspace = Workspace.start(command, release=release, hardware=hardware, model=model, env=env)
+    facts = the_facts({"release": release, "hardware": hardware, "model": model, "env": env})
+    workspace = Workspace.start(the_words(command), **facts)
     unreadable = next((p for p in workspace.notes if p.refuses and p.kind in ("quote", "not-a-command")), None)
     if unreadable is not None:
         raise InputError(unreadable.message, part=unreadable.word)
@@ -109,7 +113,7 @@ def explain(name: str) -> Explained:
     Raises:
         InputError: There is none; the message names the nearest.
     """
-    wanted = name.strip()
+    wanted = the_text(name, "name", "a rule's code or name, such as 'DCP204'").strip()
     for version in reversed(catalog.VERSIONS):
         release = catalog.release(version)
         items: list[Rule | Resolution] = [*release.rules.values(), *release.resolutions.values()]
@@ -128,7 +132,7 @@ def explain_error(text: str) -> tuple[Explained, ...]:
 
     Matching is loose about case and white space. Each rule is returned once, with the first line that shows it.
     """
-    lines = text[:_MAX_LOG].splitlines()
+    lines = the_text(text, "text", "an error or a log as text")[:_MAX_LOG].splitlines()
     squeezed = [_squeeze(line) for line in lines]
     found: dict[str, Explained] = {}
     for version in reversed(catalog.VERSIONS):
@@ -152,7 +156,7 @@ def command_of_log(text: str) -> tuple[Command | None, str | None]:
     """
     from configurator.launch.log import command_in, release_in  # noqa: PLC0415 - only for pasted logs
 
-    text = text[:_MAX_LOG]
+    text = the_text(text, "text", "a log as text")[:_MAX_LOG]
     named = release_in(text)
     release = catalog.release(named if named in catalog.VERSIONS else catalog.NEWEST)
     return command_in(text, release.table, release.modelled), named
@@ -176,7 +180,8 @@ def _all_slugs() -> set[str]:
 
 def parse(command: Words, *, release: str | None = None) -> Command:
     """Return *command* as read for *release*: typed flags, kept words, problems. Never raises on its contents."""
-    return parse_command(command, catalog.release(release or catalog.NEWEST).table)
+    release = the_facts({"release": release})["release"]
+    return parse_command(the_words(command), release_named(release).table)
 
 
 def emit(
@@ -198,6 +203,10 @@ def emit(
         BrokenCommandError: The verdict is ``error`` and *force* is not set.
         InputError: The format is not known, or cannot hold a value of the command.
     """
+    if the_text(format, "format", f"one of {', '.join(FORMATS)}") not in FORMATS:
+        raise InputError(
+            f"{format}: there is no such output format; choose one of {', '.join(FORMATS)}.", part="format"
+        )
     workspace = _workspace_of(configuration, facts)
     report = workspace.report
     broken = [f"{f.rule.effect.value} {f.rule.code}: {f.message}" for f in report.findings if f.breaks]
@@ -221,11 +230,16 @@ def emit(
 
 def _workspace_of(source: Configuration | Command | Workspace | Words, facts: Mapping[str, Any]) -> Workspace:
     if isinstance(source, Workspace):
+        if facts:
+            raise TypeError(
+                f"A workspace has its facts already, so {', '.join(sorted(facts))} cannot be given with it; "
+                "take with_release, with_hardware or with_model of the workspace."
+            )
         return source
     if isinstance(source, Configuration):
         from configurator.launch.command import command_from  # noqa: PLC0415
 
-        table = catalog.release(facts.get("release") or catalog.NEWEST).table
+        table = release_named(the_facts(facts).get("release")).table
         source = command_from(source, table)
     if isinstance(source, Command):
         source = source.render()

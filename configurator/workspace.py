@@ -93,7 +93,7 @@ class Workspace:
 
         Args:
             command: Pasted text, or argv words with or without the launcher.
-            release: Version; the newest known by default.
+            release: Version, or ``installed`` for the one in this Python; the newest known by default.
             hardware: Preset name, snapshot file, ``local``, or a snapshot; an assumed preset by default.
             model: Sheet name, repository, folder, ``config.json`` or its contents; by default what the command names.
             env: Environment variables that come with the command.
@@ -101,8 +101,12 @@ class Workspace:
         Raises:
             InputError: A name means nothing here, or a file cannot be read.
         """
-        catalogue = catalog.release(release or catalog.NEWEST)
-        snapshot = hardware if isinstance(hardware, HardwareSnapshot) else load_hardware(hardware or DEFAULT_HARDWARE)
+        catalogue = release_named(release)
+        snapshot = (
+            hardware
+            if isinstance(hardware, HardwareSnapshot)
+            else load_hardware(DEFAULT_HARDWARE if hardware is None else hardware)
+        )
         parsed = _read(DEFAULT_COMMAND if command is None else command, catalogue)
         if env:
             parsed = parsed.apply(Change(env=dict(env)), catalogue.table)
@@ -283,7 +287,7 @@ class Workspace:
 
     def with_release(self, version: str) -> Workspace:
         """Return the same command on another release; wishes that it does not know stay in the text."""
-        catalogue = catalog.release(version)
+        catalogue = release_named(version)
         return replace(self, release=catalogue, command=_read(self.command.render("as-written"), catalogue))
 
     def with_hardware(self, hardware: str | HardwareSnapshot) -> Workspace:
@@ -307,6 +311,24 @@ class Workspace:
         if self.model.chosen or command.model_path == self.command.model_path:
             return replace(self, command=command)
         return replace(self, command=command, model=_model_of(command))
+
+
+def release_named(version: str | None) -> Release:
+    """Return the catalogue of *version*, of the SGLang installed in this Python for ``installed``, by default the newest.
+
+    Raises:
+        InputError: The catalogue does not know it, or none is installed.
+    """
+    if version != "installed":
+        return catalog.release(catalog.NEWEST if version is None else version)
+    from importlib import metadata  # noqa: PLC0415 - only for those who ask for it
+
+    try:
+        return catalog.release(metadata.version("sglang"))
+    except metadata.PackageNotFoundError:
+        raise InputError(
+            "The installed release was asked for, and this Python has no sglang; name a release.", part="installed"
+        ) from None
 
 
 def _read(source: str | Sequence[str], release: Release) -> Command:

@@ -31,8 +31,8 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def facts(options: argparse.Namespace) -> dict[str, Any]:
     """Return the facts that the options name, as keyword arguments of the Python functions."""
     return {
-        "release": installed_release() if options.release == "installed" else options.release,
-        "hardware": options.hardware or default_hardware(),
+        "release": options.release,
+        "hardware": default_hardware() if options.hardware is None else options.hardware,
         "model": options.model,
     }
 
@@ -42,20 +42,6 @@ def default_hardware() -> str | None:
     from configurator.api import probe  # noqa: PLC0415 - only commands about a machine pay for the probe
 
     return "local" if probe().gpus else None
-
-
-def installed_release() -> str:
-    """Return the version of the SGLang installed in this Python.
-
-    Raises:
-        InputError: There is none.
-    """
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
-
-    try:
-        return version("sglang")
-    except PackageNotFoundError:
-        raise InputError("--release installed was asked for, and this Python has no sglang. Name a release.") from None
 
 
 def command_of(options: argparse.Namespace) -> str | Sequence[str]:

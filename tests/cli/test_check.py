@@ -153,7 +153,7 @@ def test_without_hardware_this_machine_or_the_assumed_preset(run):
     ("options", "names"),
     [
         (["--release", "0.5.99"], "SGLang 0.5.99 is not a release this catalogue knows (0.5.15 to "),
-        (["--release", "installed"], "--release installed was asked for, and this Python has no sglang"),
+        (["--release", "installed"], "The installed release was asked for, and this Python has no sglang; name a release"),
         (["--hardware", "h100x9"], "Near it: h100x8"),
         (["--hardware", "H2OO"], "Presets: cpu, a100x8"),
         (["--model", "deepseek-v3.7"], "Near it: deepseek-v3."),
