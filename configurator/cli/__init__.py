@@ -10,12 +10,16 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module, metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from configurator.core.errors import ConfiguratorError
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 #: Exit statuses that all subcommands share. The others are theirs.
 EXIT_USAGE = 2
@@ -44,6 +48,22 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 
+class HelpfulParser(argparse.ArgumentParser):
+    """A parser that looks names up only for those who ask for help: ``more`` returns lines for its end."""
+
+    more: Callable[[], str] | None = None
+
+    def format_help(self) -> str:
+        """Return the help with what ``more`` returns."""
+        help_ = super().format_help()
+        return help_ if self.more is None else f"{help_}\n{self.more()}\n"
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        """Write; argparse's own hides that nothing could be written, and then ends as if all were well."""
+        if message:
+            (sys.stderr if file is None else file).write(message)
+
+
 class _ShowVersion(argparse.Action):
     """Prints the version of the installed distribution; it is looked up only when asked for."""
 
@@ -61,7 +81,7 @@ class _ShowVersion(argparse.Action):
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     """Returns the parser. Only the ``chosen`` subcommand has its options: filling in the others would import them."""
-    parser = argparse.ArgumentParser(
+    parser = HelpfulParser(
         prog="dcp-configurator",
         description="Check, repair, measure and emit SGLang launch commands that use decode context parallelism.",
     )
@@ -69,7 +89,7 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS:
         subparser = subparsers.add_parser(
-            command.name, help=command.summary, description=command.summary.capitalize() + "."
+            command.name, help=command.summary, description=f"{command.summary[0].upper()}{command.summary[1:]}."
         )
         if command.name == chosen:
             import_module(command.module).configure(subparser)
@@ -88,21 +108,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cut = given.index("--")
         given, words = given[:cut], given[cut + 1 :]
     chosen = next((word for word in given if not word.startswith("-")), None)
-    parser = build_parser(chosen)
-    options, strange = parser.parse_known_args(given)
-    if strange:
-        parser.error(
-            f"{strange[0]} is no option of {options.command}. What belongs to SGLang goes after --, "
-            f"for example: dcp-configurator {options.command} -- --tp-size 8"
-        )
-    options.words = words
-    command = next(command for command in COMMANDS if command.name == options.command)
+    name = "dcp-configurator"
     _prepare_streams()
     try:
-        status = int(import_module(command.module).run(options))
-        sys.stdout.flush()
+        try:
+            options = _options(given, chosen)
+            name = f"dcp-configurator {options.command}"
+            options.words = words
+            command = next(command for command in COMMANDS if command.name == options.command)
+            status = int(import_module(command.module).run(options))
+        finally:  # --help and --version leave by an exception
+            sys.stdout.flush()
     except ConfiguratorError as error:
-        print(f"dcp-configurator {command.name}: {error}", file=sys.stderr)
+        print(f"{name}: {error}", file=sys.stderr)
         return EXIT_USAGE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
@@ -111,9 +129,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_BROKEN_PIPE
     except OSError as error:
         _discard_output()
-        print(f"dcp-configurator {command.name}: stopped, {error.strerror or error}.", file=sys.stderr)
+        print(f"{name}: stopped, {error.strerror or error}.", file=sys.stderr)
         return EXIT_USAGE
     return status
+
+
+def _options(given: Sequence[str], chosen: str | None) -> argparse.Namespace:
+    parser = build_parser(chosen)
+    options, strange = parser.parse_known_args(given)
+    if strange:
+        parser.error(
+            f"{strange[0]} is no option of {options.command}. What belongs to SGLang goes after --, "
+            f"for example: dcp-configurator {options.command} -- --tp-size 8"
+        )
+    return options
 
 
 def _prepare_streams() -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
+from configurator.cli import HelpfulParser
 from configurator.core.errors import InputError
 
 RELEASE_HELP = "SGLang release, or 'installed' for the one in this Python; default: the newest known"
@@ -21,6 +24,28 @@ def add_facts(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hardware", metavar="NAME", help=HARDWARE_HELP)
     parser.add_argument("--model", metavar="NAME", help=MODEL_HELP)
     add_json(parser)
+    if isinstance(parser, HelpfulParser):
+        parser.usage = f"{parser.prog} [options] [-- COMMAND...]"
+        parser.more = _names
+
+
+def _names() -> str:
+    """Return how a command is given, and the names that the facts can have."""
+    from configurator.catalog import VERSIONS  # noqa: PLC0415 - looked up only for those who ask for help
+    from configurator.hardware import PRESET_NAMES  # noqa: PLC0415
+    from configurator.models import list_models  # noqa: PLC0415
+
+    lists = {
+        "releases": VERSIONS,
+        "presets of --hardware": PRESET_NAMES,
+        "models of --model": [sheet.facts.name for sheet in list_models()],
+    }
+    command = (
+        "COMMAND: the words of an SGLang launch command, where every byte is data, or one quoted string as pasted; "
+        "without -- it is read from standard input."
+    )
+    paragraphs = [command, *(f"{title}: {', '.join(names)}" for title, names in lists.items())]
+    return "\n".join(textwrap.fill(text, 100, subsequent_indent="  ", break_on_hyphens=False) for text in paragraphs)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -64,8 +89,25 @@ def command_of(options: argparse.Namespace) -> str | Sequence[str]:
 
 
 def print_json(document: object) -> None:
-    """Print one JSON document on one line for pipes, indented for people.
+    """Print one JSON document on one line for pipes, indented for people."""
+    print(json_text(document, indent=2 if sys.stdout.isatty() else None))
 
-    It is ASCII throughout, so that no terminal, locale or stray byte of a command can make it anything but JSON.
+
+def json_text(document: object, indent: int | None = None) -> str:
+    """Return *document* as JSON, ASCII throughout, so that no terminal, locale or stray byte can make it anything else.
+
+    JSON has no infinity and no NaN: a value of a command that is one (``--mem-fraction-static inf``) becomes text.
     """
-    print(json.dumps(document, indent=2 if sys.stdout.isatty() else None))
+    try:
+        return json.dumps(document, indent=indent, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(document), indent=indent, allow_nan=False)
+
+
+def _finite(value: object) -> object:
+    """Return *value* with each number that JSON cannot write as text."""
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from configurator.api import SCHEMA, check, repaired
+from configurator.cli.check import asked_of, notes_of
 from configurator.cli.facts import add_facts, command_of, facts, print_json
 from configurator.words import describe_change
 
@@ -21,11 +22,14 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"schema": SCHEMA, "repairs": [repair.to_json() for repair in found]})
     elif result.verdict != "error":
-        print(f"{result.verdict}: nothing to repair. {result.sentence}")
+        sure = " for sure" if result.verdict == "unknown" else ""
+        print(f"{result.verdict}: nothing here{sure} breaks, so there is nothing to repair. {result.sentence}")
+        print("\n".join([*notes_of(result.workspace), asked_of(result.workspace)]))
     elif not found:
-        print(f"error: {result.sentence}\nNo change of flags repairs this command on this release, machine and model.")
+        print("\n".join([f"error: {result.sentence}", *notes_of(result.workspace)]))
+        print("No change of flags repairs this command on this release, machine and model.")
     else:
-        print(f"error: {result.sentence}\n")
+        print("\n".join([f"error: {result.sentence}", *notes_of(result.workspace), ""]))
         for number, repair in enumerate(found, start=1):
             print(f"{number}. {describe_change(repair.change, result.workspace.table)} (then: {repair.verdict})")
         print(f"\n{found[0].diff}\n\n{found[0].command}")

@@ -153,7 +153,10 @@ def test_without_hardware_this_machine_or_the_assumed_preset(run):
     ("options", "names"),
     [
         (["--release", "0.5.99"], "SGLang 0.5.99 is not a release this catalogue knows (0.5.15 to "),
-        (["--release", "installed"], "The installed release was asked for, and this Python has no sglang; name a release"),
+        (
+            ["--release", "installed"],
+            "The installed release was asked for, and this Python has no sglang; name a release",
+        ),
         (["--hardware", "h100x9"], "Near it: h100x8"),
         (["--hardware", "H2OO"], "Presets: cpu, a100x8"),
         (["--model", "deepseek-v3.7"], "Near it: deepseek-v3."),
@@ -199,6 +202,14 @@ def test_facts_that_cannot_be_used(options, names, run, tmp_path):
         (["--batch", "/nonexistent"], "", "/nonexistent cannot be read: No such file"),
         (["--batch", "/"], "", "/ cannot be read: Is a directory"),
         (["--release"], "", "--release: expected one argument"),
+        (
+            ["--batch", "-", "--", "--tp-size", "8"],
+            "{}",
+            "--batch reads its commands from the file, so none can stand after",
+        ),
+        (["--release", "", "--", "--tp-size", "8"], "", "is not a release this catalogue knows"),
+        (["--", "--model-path 'm"], "", "is never closed"),
+        ([], "--host " + "x" * 70_000, "The input has 70,007 characters"),
     ],
 )
 def test_usage(arguments, stdin, tells, run):
@@ -250,7 +261,45 @@ def test_batch_takes_variables(run):
     assert document["command"].startswith("SGLANG_X='a b' python -m sglang.launch_server ")
 
 
+def test_batch_lines_may_ask_for_the_installed_release(run, monkeypatch):
+    from importlib import metadata
+
+    monkeypatch.setattr(metadata, "version", lambda _: "0.5.19")
+    assert run("check", "--batch", "-", stdin=ask(release="installed")).lines[0]["release"] == "0.5.19"
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(run, tmp_path):
+    path = tmp_path / "asked.jsonl"
+    path.write_text("\ufeff" + ask(id=1) + "\n" + ask(id=2), encoding="utf-8")
+    for ran in (run("check", "--batch", path), run("check", "--batch", "-", stdin=path.read_text(encoding="utf-8"))):
+        assert [document["id"] for document in ran.lines] == [1, 2]
+        assert all(is_check(document) is None for document in ran.lines)
+
+
+def test_a_value_that_json_has_no_number_for_is_text(run):
+    def refuse(word):
+        raise AssertionError(word)
+
+    argv = [*GOOD.split(), "--mem-fraction-static", "inf"]
+    for ran in (
+        run("check", "--json", *ON_H200, "--", *argv),
+        run("check", "--batch", "-", stdin=ask(argv=argv)),
+        run("fix", "--json", *ON_H200, "--", *argv, "--dcp-comm-backend", "A2A"),
+    ):
+        document = json.loads(ran.out, parse_constant=refuse)
+        if "resolved" in document:
+            assert document["resolved"].get("mem_fraction_static", "inf") == "inf"
+
+
+def test_what_explains_the_answer_comes_before_the_findings(run):
+    lines = run("check", *ON_H200, "--", "--model-path", "my/own", "--tp-size", "8", "--dcp-size", "4").out.splitlines()
+    assert lines[2].startswith("note: No model 'my/own'")
+
+
 BAD_LINES = {
+    "not a number": '{"id": NaN, "argv": ["--tp-size", "8"]}',
+    "endless": '{"id": -Infinity, "argv": ["--tp-size", "8"]}',
+    "more than a number holds": '{"id": 1e999, "argv": ["--tp-size", "8"]}',
     "no json": "{",
     "a list": "[1]",
     "a number": "7",

@@ -33,7 +33,12 @@ def test_one_block_for_each_node(run):
 def test_a_broken_command_is_not_emitted(run):
     for more in ((), ("--json",)):
         ran = run("emit", *more, *ON_H200, "--", *BAD.split())
-        assert (ran.code, ran.out) == (1, "")
+        assert ran.code == 1
+        if more:
+            assert (ran.json["files"], ran.json["format"]) == ([], "shell")
+            assert ran.json["error"] in ran.err
+        else:
+            assert ran.out == ""
         assert "This command is not emitted: refuses DCP" in ran.err
         assert "Repair it first (fix), or ask for it all the same (force)." in ran.err
 
@@ -59,6 +64,7 @@ def test_the_platform_comes_from_the_hardware(run):
             ["--format", "toml", "--", *GOOD.split()],
             "toml: there is no such output format; choose one of shell, docker",
         ),
+        (["--format", "toml", "--", "--tp-size", "eight"], "toml: there is no such output format"),
         (["--format", "docker", "--hardware", "mi300x8", "--force", "--", *GOOD.split()], "name the image you use"),
         (["--", "--model-path", "m", "--nnodes", "999", "--tp-size", "999"], "at most 256 nodes"),
         (["--force", "--", "--model-path", "a\0b"], "NUL"),

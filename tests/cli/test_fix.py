@@ -65,10 +65,19 @@ def test_what_is_fine_needs_no_repair(run):
     assert "nothing to repair" in run("fix", *ON_H200, "--", *GOOD.split()).out
 
 
+def test_what_cannot_be_decided_is_said_with_the_reason(run):
+    ran = run("fix", *ON_H200, "--", "--model-path", "my/own", "--tp-size", "8", "--dcp-size", "4")
+    assert ran.out.startswith(
+        "unknown: nothing here for sure breaks, so there is nothing to repair. It cannot be decided"
+    )
+    assert "note: No model 'my/own'" in ran.out
+
+
 def test_text_for_people(run):
     ran = run("fix", *ON_H200, "--", *BAD.split())
     assert ran.code == 0
-    assert "1. Use --dcp-comm-backend a2a" in ran.out
+    (first,) = [line for line in ran.out.splitlines() if line.startswith("1. ")]
+    assert "use --dcp-comm-backend a2a" in first.lower()
     assert "+ --dcp-comm-backend a2a" in ran.out
     assert ran.out.rstrip().splitlines()[-1].startswith("--")
 
