@@ -178,6 +178,10 @@ class Workspace:
 
     def repairs(self) -> tuple[Repair, ...]:
         """Return the changes after which nothing refuses, crashes or corrupts, cheapest first."""
+        return self._repairs
+
+    @cached_property
+    def _repairs(self) -> tuple[Repair, ...]:
         if not self.command.problems:
             return repairs(self.case)
         if not self.command.refused:

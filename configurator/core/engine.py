@@ -387,7 +387,7 @@ class Engine:
             known = self._depends_on[rule.code] = frozenset(
                 key if space == "env" else name
                 for key, (space, _, name) in ((key, key.partition(".")) for key in keys)
-                if space in ("asked", "resolved", "env")
+                if space == "env" or (space in ("asked", "resolved") and name in self.release.modelled)
             )
         return known
 

@@ -22,6 +22,9 @@ _DEARER = 5.0
 
 _MOST_FIXES = 6
 
+_MOST_ASKED = 40
+"""A way out that needs more than so many questions to the engine is none that a reader of one option would take."""
+
 
 @dataclass(frozen=True, slots=True)
 class Repair:
@@ -145,12 +148,24 @@ def _ranked(problem: Problem, limit: int) -> list[Repair]:
 
 
 def way_out(case: Case, dest: str, choice: Choice) -> Change | None:
-    """Return the smallest change of other flags after which *choice* of *dest* is no longer blocked, or ``None``."""
+    """Return the smallest change of other flags after which *choice* of *dest* is no longer blocked, or ``None``.
+
+    What is broken already and is not about *dest* may stay so, but nothing else may break; only where that cannot be had
+    is a change returned that frees *choice* and breaks something new.
+    """
     engine = engine_for(case.release)
     start = case.after(change_to(engine, dest, choice))
     steps = {name: steps for name, steps in _all_steps(engine, start).steps.items() if name != dest}
-    problem = Problem(engine, start, steps, about=(dest,), pinned=frozenset({dest}))
-    return next((change for change, _ in problem.answers()), None)
+    rest = engine.broken(case.configuration, case) - {c.rule.code for c in engine.breaking_by_flag[dest]}
+    pinned = frozenset({dest})
+    for problem in (
+        Problem(engine, start, steps, allowed=rest, pinned=pinned, most_asked=_MOST_ASKED),
+        Problem(engine, start, steps, about=(dest,), pinned=pinned, most_asked=_MOST_ASKED),
+    ):
+        found = next((change for change, _ in problem.answers()), None)
+        if found is not None:
+            return found
+    return None
 
 
 @dataclass(frozen=True, slots=True)

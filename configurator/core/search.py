@@ -46,18 +46,23 @@ class Problem:
         case: What is changed.
         steps: By flag (``dest``) or variable (``env.NAME``): the other choices.
         about: Only rules about these flags count; all where ``None``.
+        allowed: Codes of rules that may stay broken.
         pinned: Choices that are never opened: what is asked for.
         first: Steps that every answer takes, by place in ``steps``, from 1.
         dearer: Answers that cost so much more than the cheapest are none.
+        most_asked: Configurations that the engine may be asked about.
+        nogoods: What was learnt so far.
     """
 
     engine: Engine
     case: Case
     steps: Mapping[str, Sequence[Step]]
     about: tuple[str, ...] | None = None
+    allowed: frozenset[str] = frozenset()
     pinned: frozenset[str] = frozenset()
     first: Places = ()
     dearer: float = inf
+    most_asked: int = _MOST_ASKED
     nogoods: list[Nogood] = field(default_factory=list)
 
     def answers(self) -> Iterator[tuple[Change, float]]:
@@ -67,7 +72,7 @@ class Problem:
         seen: set[Places] = set()
         shapes: list[frozenset[str]] = []
         asked, most = 0, inf
-        while queue and asked < _MOST_ASKED and len(seen) < _MOST_VISITED:
+        while queue and asked < self.most_asked and len(seen) < _MOST_VISITED:
             cost, _, places = heapq.heappop(queue)
             if cost > most:
                 return
@@ -112,7 +117,7 @@ class Problem:
     def _learned(self, at: Mapping[str, int]) -> Nogood | None:
         """Ask the engine; return and remember why this breaks, ``None`` where it does not."""
         case = self._case(tuple(at.items()))
-        codes = self.engine.broken(case.configuration, case, self.about)
+        codes = self.engine.broken(case.configuration, case, self.about) - self.allowed
         if not codes:
             return None
         violated = next(c for c in self.engine.breaking if c.rule.code in codes)

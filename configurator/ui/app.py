@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import ipywidgets
 from traitlets import Instance, Unicode
 
+from configurator import api
+from configurator.answers import Repaired
 from configurator.core.configuration import Configuration
 from configurator.core.engine import Report
 from configurator.hardware import HardwareSnapshot, load_hardware
 from configurator.ui import present
+from configurator.ui.background import Background
 from configurator.ui.bench_view import BenchView
+from configurator.ui.capacity_view import CapacityView
 from configurator.ui.command import CommandPanel
 from configurator.ui.findings import Findings
+from configurator.ui.latency_view import LatencyView
 from configurator.ui.legend import Legend
 from configurator.ui.option_group import OptionGroup
 from configurator.ui.other_flags import OtherFlags
+from configurator.ui.planning import PlannerView, Planning
+from configurator.ui.rank_map import RankMapView
 from configurator.ui.resolved import Resolved
 from configurator.ui.rules_view import RulesView
 from configurator.ui.store import Store
@@ -25,6 +31,7 @@ from configurator.ui.style import Style
 from configurator.ui.tabs import Tabs
 from configurator.ui.topbar import TopBar
 from configurator.ui.verdict import Verdict
+from configurator.ui.view import View
 from configurator.workspace import DEFAULT_HARDWARE, Workspace
 
 
@@ -66,6 +73,7 @@ class Configurator(ipywidgets.Box):  # type: ignore[misc, unused-ignore]
         snapshot = hardware if isinstance(hardware, HardwareSnapshot) else load_hardware(hardware)
         self.store = store = Store(Workspace.start(command, release=release, hardware=snapshot, model=model))
         self._groups: dict[str, OptionGroup] = {}
+        self._background = Background(store)
         self._controls = _box([], "dc-options")
         self._top = TopBar(store)
         self._verdict = Verdict(store)
@@ -80,11 +88,25 @@ class Configurator(ipywidgets.Box):  # type: ignore[misc, unused-ignore]
             [self._verdict, _box([self._command, _box([self._findings, self._resolved], "dc-scroll")], "dc-body")],
             "dc-pane dc-result",
         )
-        tabs = Tabs(store, {"bench": ("Benchmark", self._bench), "rules": ("Rules", self._rules)}, self._opened)
+        self._planning = Planning(store)
+        self._plans: dict[str, PlannerView] = {
+            "capacity": CapacityView(store, self._planning),
+            "latency": LatencyView(store, self._planning),
+            "rankmap": RankMapView(store, self._planning),
+        }
+        panels: dict[str, tuple[str, View]] = {
+            "capacity": ("Capacity", self._plans["capacity"]),
+            "latency": ("Latency", self._plans["latency"]),
+            "rankmap": ("Rank map", self._plans["rankmap"]),
+            "bench": ("Benchmark", self._bench),
+            "rules": ("Rules", self._rules),
+        }
+        tabs = Tabs(store, panels, self._opened)
         super().__init__([Style(store), self._top, _box([options, result], "dc-work"), tabs])
         self.add_class("dc-app")
         store.observe(lambda _change: self._redraw(), "workspace")
         store.observe(lambda _change: self._top.refresh(), ["messages", "can_undo", "can_redo"])
+        self._plans["capacity"].begin()  # the first tab is open from the start
         self._redraw()
 
     def load(self, text: str) -> None:
@@ -113,24 +135,30 @@ class Configurator(ipywidgets.Box):  # type: ignore[misc, unused-ignore]
             self.set_trait("command", workspace.command.render())
             self.set_trait("configuration", workspace.configuration)
             self.set_trait("report", workspace.report)
-        self._later(self._redraw_searches)
+        self._background.run(lambda: self._searched(workspace), self._draw_searched)
 
-    def _redraw_searches(self) -> None:
-        self._command.refresh_repairs()
+    def _searched(self, workspace: Workspace) -> tuple[Workspace, tuple[Repaired, ...]]:
+        """Look for what takes a search. Nothing is drawn here: this runs in a thread of its own."""
+        found = api.repaired(workspace) if workspace.report.verdict == "error" else ()
+        if any(view.is_open for view in self._plans.values()):
+            self._planning.prepare(workspace)
+        return workspace, found
+
+    def _draw_searched(self, searched: tuple[Workspace, tuple[Repaired, ...]]) -> None:
+        self._command.show_repairs(*searched)
         self._rules.refresh()
         self._bench.refresh()
-
-    def _later(self, action: Callable[[], None]) -> None:
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:  # a script without a loop: do it now
-            self.store.guarded(action)
-        else:
-            loop.call_soon(self.store.guarded, action)
+        for view in self._plans.values():
+            self.store.guarded(view.refresh)
 
     def _opened(self, key: str) -> None:
         if key == "rules":
             self._rules.begin()
+        for name, view in self._plans.items():
+            if name == key:
+                view.begin()
+            else:
+                view.end()
 
 
 def _box(children: list[ipywidgets.Widget], classes: str) -> ipywidgets.Box:

@@ -14,6 +14,7 @@ from configurator.ui import present
 from configurator.ui.present import Json
 from configurator.ui.store import Store
 from configurator.ui.view import View, asset, script
+from configurator.workspace import Workspace
 
 
 class CommandPanel(View):
@@ -38,16 +39,19 @@ class CommandPanel(View):
         self.refresh()
 
     def refresh(self) -> None:
-        """Draw the command; repairs follow with :meth:`refresh_repairs`."""
+        """Draw the command; repairs follow with :meth:`show_repairs`."""
         self._forced = False
-        self.data = {**present.command(self.store.workspace), "formats": list(FORMATS)}
+        workspace = self.store.workspace
+        self._found = ()
+        self.data = {**present.command(workspace), "formats": list(FORMATS)}
+        self.repairs = {"verdict": workspace.report.verdict, "repairs": [], "busy": workspace.report.verdict == "error"}
         self._emit()
 
-    def refresh_repairs(self) -> None:
-        """Look for repairs of the command, and draw them."""
-        workspace = self.store.workspace
-        self._found = api.repaired(workspace) if workspace.report.verdict == "error" else ()
-        self.repairs = present.repairs(workspace, self._found)
+    def show_repairs(self, workspace: Workspace, found: tuple[Repaired, ...]) -> None:
+        """Draw the repairs that were *found* for *workspace*, if that is still what the store holds."""
+        if workspace is self.store.workspace:
+            self._found = found
+            self.repairs = present.repairs(workspace, found)
 
     def _emit(self) -> None:
         workspace = self.store.workspace

@@ -101,7 +101,11 @@ class Planning(HasTraits):  # type: ignore[misc, unused-ignore]
         Raises:
             InputError: A number of the machine or the model makes no sense.
         """
-        workspace, asked = self.store.workspace, self.asked
+        return self.prepare(self.store.workspace)
+
+    def prepare(self, workspace: Workspace) -> CapacityReport:
+        """Make the report for *workspace*, or return the one that was made for it already. Draws nothing."""
+        asked = self.asked
         if self._made is not None and self._made[0] is workspace and self._made[1] == asked:
             return self._made[2]
         measured = self.calibrated
@@ -136,6 +140,11 @@ class PlannerView(View):
         self.planning = planning
         self._open = False
         planning.observe(lambda _change: self.store.guarded(self.refresh), "asked")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its tab is on screen."""
+        return self._open
 
     def begin(self) -> None:
         """Draw, and follow the store from now on."""

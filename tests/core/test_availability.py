@@ -11,6 +11,7 @@ from configurator.core.engine import check, engine_for
 from configurator.core.expr import Given, environment, flag, model, resolved
 from configurator.core.rule import Effect, Stage
 from configurator.core.unknown import Unknown, is_unknown
+from configurator.workspace import Workspace
 
 from .small import MODELLED, SPECS, case, release, resolution, rule
 from .strategies import after, cases, every_change
@@ -323,3 +324,8 @@ def test_what_a_fact_blocks_no_other_choice_frees(asked):
                 findings = check(after(then, change)).findings
                 assert any(f.rule.effect.breaks and dest in f.rule.flags() for f in findings)
             return  # one is enough for one example
+
+
+def test_a_rule_about_a_value_that_is_no_flag_can_be_left_open():
+    asked = Workspace.start(["--model-path", "none", "--dcp-size", "2"], release="0.5.22", hardware="max1550x8")
+    assert asked.options()

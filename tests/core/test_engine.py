@@ -155,7 +155,9 @@ def test_a_value_that_is_decided_after_all_is_known_again():
 
 def test_a_missing_fact_is_unknown_with_a_reason():
     found = check(case([rule("DCP101", model.head_dim.less_than(64))])).findings
-    assert [(f.certainty, f.reason) for f in found] == [("unknown", "the width of the model's attention heads is not known")]
+    assert [(f.certainty, f.reason) for f in found] == [
+        ("unknown", "the width of the model's attention heads is not known")
+    ]
 
 
 def test_the_reason_of_an_unknown_fact_is_passed_on():
