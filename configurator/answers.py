@@ -19,9 +19,11 @@ SCHEMA = 1
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """The answer to :func:`check`.
+
+    ``result.findings`` are what stands against the command, and ``result.fixes(finding)`` the ways out of each.
 
     Attributes:
         workspace: The command with its release, machine and model.
@@ -30,6 +32,11 @@ class Result:
 
     workspace: Workspace
     id: str | None = None
+
+    def __repr__(self) -> str:
+        """Return the verdict in one line; everything else is an attribute."""
+        count = len(self.findings)
+        return f"<Result {self.verdict}: {self.sentence} ({count} finding{'' if count == 1 else 's'})>"
 
     @property
     def report(self) -> Report:
@@ -45,6 +52,14 @@ class Result:
     def findings(self) -> tuple[Finding, ...]:
         """All findings, in order of harm."""
         return self.report.findings
+
+    def fixes(self, finding: Finding) -> tuple[FindingFix, ...]:
+        """Return the changes that remove *finding* and add none as bad, the mildest first.
+
+        Args:
+            finding: One of :attr:`findings`.
+        """
+        return finding_fixes(self.workspace, finding)
 
     @property
     def resolved(self) -> Json:
@@ -79,7 +94,34 @@ class Result:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
+class FindingFix:
+    """A way out of one finding.
+
+    Attributes:
+        change: What to change.
+        label: The change as an instruction, ``Use --dcp-comm-backend a2a``.
+        command: The command after it, a flag a line.
+        line: The command after it on one line, with a launcher.
+        spelled: The change with flags as the release spells them, as in JSON.
+    """
+
+    change: Change
+    label: str
+    command: str
+    line: str
+    spelled: Json
+
+    def __repr__(self) -> str:
+        """Return the instruction."""
+        return f"<FindingFix {self.label}>"
+
+    def to_json(self) -> Json:
+        """Return one entry of ``fixes`` of a finding of ``check --json``."""
+        return {**self.spelled, "label": self.label, "command": self.line}
+
+
+@dataclass(frozen=True, repr=False)
 class Repaired:
     """One repair.
 
@@ -91,6 +133,7 @@ class Repaired:
         diff: The difference, a flag a line.
         line: The command after it on one line, with a launcher.
         spelled: The change with flags as the release spells them, as in JSON.
+        label: The change as an instruction.
     """
 
     change: Change
@@ -100,11 +143,17 @@ class Repaired:
     diff: str
     line: str
     spelled: Json
+    label: str
+
+    def __repr__(self) -> str:
+        """Return the instruction with its price and what comes of it."""
+        return f"<Repaired {self.label} (cost {self.cost:g}, then {self.verdict})>"
 
     def to_json(self) -> Json:
         """Return one entry of ``fix --json``."""
         return {
             **self.spelled,
+            "label": self.label,
             "cost": self.cost,
             "diff": self.diff,
             "command": self.line,
@@ -113,14 +162,41 @@ class Repaired:
 
 
 @dataclass(frozen=True)
+class Span:
+    """From which release to which a rule is stated in the words of one code; ``until`` is ``None`` for the newest."""
+
+    code: str
+    since: str
+    until: str | None
+
+    def __str__(self) -> str:
+        """Return it in words: ``DCP204 from 0.5.17 to 0.5.19``."""
+        return f"{self.code} from {self.since}{f' to {self.until}' if self.until else ' on'}"
+
+
+@dataclass(frozen=True, repr=False)
 class Explained:
-    """A rule, and the line of a pasted text that it was recognised by."""
+    """A rule, and the line of a pasted text that it was recognised by.
+
+    Attributes:
+        rule: The rule, or a resolution.
+        since: First release that has it: in the words of this code, or, where it was asked for by name, in any.
+        until: Last release that has it; ``None`` for the newest.
+        line: The line of the text, from 1.
+        text: What stands there.
+        others: Other codes that state the same rule in other releases.
+    """
 
     rule: Rule | Resolution
     since: str
     until: str | None
     line: int | None = None
     text: str | None = None
+    others: tuple[Span, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return code, name and span."""
+        return f"<Explained {self.rule.slug}: {Span(self.rule.code, self.since, self.until)}>"
 
     def to_json(self) -> Json:
         """Return one entry of ``explain --json``."""
@@ -137,18 +213,27 @@ class Explained:
             "fixes": [_fix_json(fix) for fix in rule.fixes] if isinstance(rule, Rule) else [],
             "source": source_json(rule.source),
             "match": found,
+            "others": [{"code": other.code, "since": other.since, "until": other.until} for other in self.others],
         }
+
+
+def finding_fixes(workspace: Workspace, finding: Finding) -> tuple[FindingFix, ...]:
+    """Return the ways out of *finding* with their commands, the mildest first."""
+    return tuple(
+        FindingFix(
+            change,
+            describe_fix(change, workspace),
+            (after := workspace.apply(change)).command.render(),
+            one_line(after.command),
+            change_json(change, workspace.table),
+        )
+        for change in workspace.fixes(finding)
+    )
 
 
 def finding_json(workspace: Workspace, finding: Finding) -> Json:
     """Return one finding as ``check --json`` prints it."""
     rule, table = finding.rule, workspace.table
-    fixes = []
-    for change in workspace.fixes(finding):
-        after = workspace.apply(change)
-        fixes.append(
-            {**change_json(change, table), "label": describe_fix(change, workspace), "command": one_line(after.command)}
-        )
     return {
         "code": rule.code,
         "slug": rule.slug,
@@ -159,7 +244,7 @@ def finding_json(workspace: Workspace, finding: Finding) -> Json:
         "because": rule.because,
         "reason": finding.reason or None,
         "flags": [table[dest].primary for dest in sorted(rule.flags()) if dest in table],
-        "fixes": fixes,
+        "fixes": [fix.to_json() for fix in finding_fixes(workspace, finding)],
         "source": source_json(rule.source),
     }
 

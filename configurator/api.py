@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from configurator import catalog
 from configurator.answers import SCHEMA, Explained, Json, Repaired, Result, change_json, diff_text, one_line
 from configurator.arguments import the_facts, the_text, the_words
 from configurator.core.configuration import Configuration
 from configurator.core.errors import InputError
-from configurator.core.rule import Resolution, Rule
 from configurator.core.unknown import is_unknown
+from configurator.explaining import command_of_log, explain, explain_error
 from configurator.hardware import HardwareSnapshot
 from configurator.launch.command import Command
 from configurator.launch.emit import FORMATS
@@ -20,6 +18,7 @@ from configurator.launch.emit import emit as emit_files
 from configurator.launch.emitted import EmittedFile, Target
 from configurator.launch.parse import parse as parse_command
 from configurator.planner.report import CapacityReport
+from configurator.words import describe_change
 from configurator.workspace import Workspace, release_named
 
 __all__ = [
@@ -102,80 +101,10 @@ def repaired(workspace: Workspace) -> tuple[Repaired, ...]:
                 diff_text(workspace, after),
                 one_line(after.command),
                 change_json(repair.change, workspace.table),
+                describe_change(repair.change, workspace.table),
             )
         )
     return tuple(found)
-
-
-def explain(name: str) -> Explained:
-    """Return the rule or resolution with this code or slug, as the newest release that has it states it.
-
-    Raises:
-        InputError: There is none; the message names the nearest.
-    """
-    wanted = the_text(name, "name", "a rule's code or name, such as 'DCP204'").strip()
-    for version in reversed(catalog.VERSIONS):
-        release = catalog.release(version)
-        items: list[Rule | Resolution] = [*release.rules.values(), *release.resolutions.values()]
-        for item in items:
-            if wanted.upper() == item.code or wanted.lower() == item.slug:
-                return Explained(item, *catalog.lifetime(item.slug))
-    from difflib import get_close_matches  # noqa: PLC0415 - needed for this message only
-
-    near = get_close_matches(wanted.lower(), sorted(_all_slugs()), n=3, cutoff=0.4)
-    hint = f" Near it: {', '.join(near)}." if near else ""
-    raise InputError(f"No rule is called {wanted}.{hint}", part=wanted)
-
-
-def explain_error(text: str) -> tuple[Explained, ...]:
-    """Return the rules whose message occurs in *text*: an error, a traceback or a server's log.
-
-    Matching is loose about case and white space. Each rule is returned once, with the first line that shows it.
-    """
-    lines = the_text(text, "text", "an error or a log as text")[:_MAX_LOG].splitlines()
-    squeezed = [_squeeze(line) for line in lines]
-    found: dict[str, Explained] = {}
-    for version in reversed(catalog.VERSIONS):
-        for rule in catalog.release(version).rules.values():
-            if rule.upstream_signature is None or rule.slug in found:
-                continue
-            wanted = _squeeze(rule.upstream_signature)
-            for number, line in enumerate(squeezed, start=1):
-                if wanted in line:
-                    since, until = catalog.lifetime(rule.slug)
-                    found[rule.slug] = Explained(rule, since, until, number, lines[number - 1].strip()[:300])
-                    break
-    specific = [e for e in found.values() if not e.rule.code.startswith("REL")]
-    return tuple(sorted(specific or found.values(), key=lambda e: e.line or 0))
-
-
-def command_of_log(text: str) -> tuple[Command | None, str | None]:
-    """Return the command that a pasted log shows, and the version of SGLang it names; ``None`` for what it does not.
-
-    The command is read for the release the log names where the catalogue knows it, else for the newest.
-    """
-    from configurator.launch.log import command_in, release_in  # noqa: PLC0415 - only for pasted logs
-
-    text = the_text(text, "text", "a log as text")[:_MAX_LOG]
-    named = release_in(text)
-    release = catalog.release(named if named in catalog.VERSIONS else catalog.NEWEST)
-    return command_in(text, release.table, release.modelled), named
-
-
-_MAX_LOG = 2_000_000
-
-
-def _squeeze(text: str) -> str:
-    return re.sub(r"\s+", " ", text).strip().casefold()
-
-
-def _all_slugs() -> set[str]:
-    slugs: set[str] = set()
-    for version in catalog.VERSIONS:
-        release = catalog.release(version)
-        slugs.update(rule.slug for rule in release.rules.values())
-        slugs.update(resolution.slug for resolution in release.resolutions.values())
-    return slugs
 
 
 def parse(command: Words, *, release: str | None = None) -> Command:
@@ -276,7 +205,6 @@ def capacity(
     from configurator.planner.memory import Measured  # noqa: PLC0415
     from configurator.planner.report import plan  # noqa: PLC0415
     from configurator.planner.weights import checkpoint_size  # noqa: PLC0415
-    from configurator.words import describe_change  # noqa: PLC0415
 
     written = command if isinstance(command, Workspace) else check(command, **facts).workspace
     planned, changes, repair_change, notes = written, "", None, []

@@ -7,7 +7,7 @@ through it, so that they cannot disagree. It knows no widget and prints nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
 
@@ -25,8 +25,9 @@ from configurator.hardware import HardwareSnapshot, list_presets, load_hardware
 from configurator.launch.command import Command
 from configurator.launch.corrections import corrections, unknown_words
 from configurator.launch.parse import parse
-from configurator.launch.problem import Problem
-from configurator.models import ModelFacts, find_model, list_models, load_model
+from configurator.launch.problem import Problem, shown
+from configurator.model_choice import ModelChoice, model_of, named_model, repository_of
+from configurator.models import find_model
 
 DEFAULT_HARDWARE = "h200x8"
 """Assumed where no machine is named and none is probed: fp8 DeepSeek-V3.1 fits it, eight 80 GB GPUs do not hold it."""
@@ -36,7 +37,6 @@ DEFAULT_COMMAND = (
     "--tp-size 8 --dcp-size 4 --attention-backend flashinfer"
 )
 
-_PLACEHOLDERS = ("none", "dummy")
 _NOTES = frozenset({"not-a-command", "quote", "left-out", "substitution", "joined"})
 """Problems of a text that are no rule's business: the server never sees them."""
 _TEXT = frozenset({"not-a-command", "quote", "left-out"})
@@ -46,24 +46,7 @@ _MOST_FIXES = 6
 _MOST_ROUNDS = 6
 
 
-@dataclass(frozen=True)
-class ModelChoice:
-    """Which model the facts are of.
-
-    Attributes:
-        name: As the user knows it.
-        facts: ``model.*`` facts; empty where the model is not known.
-        note: Why nothing is known of it, or where the numbers are from.
-        chosen: Whether the user named it apart from the command.
-    """
-
-    name: str
-    facts: Mapping[str, object] = field(default_factory=dict, hash=False)
-    note: str = ""
-    chosen: bool = False
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Workspace:
     """A command, the release it is for, and what is known of machine and model.
 
@@ -78,6 +61,11 @@ class Workspace:
     hardware: HardwareSnapshot
     model: ModelChoice
     command: Command
+
+    def __repr__(self) -> str:
+        """Return what it is about in one line; the catalogue behind it is long."""
+        command = shown(self.command.render("single-line"), 200)
+        return f"<Workspace SGLang {self.release.version}, {self.hardware.name}, {self.model.name}: {command}>"
 
     @classmethod
     def start(
@@ -110,7 +98,7 @@ class Workspace:
         parsed = _read(DEFAULT_COMMAND if command is None else command, catalogue)
         if env:
             parsed = parsed.apply(Change(env=dict(env)), catalogue.table)
-        choice = _model_of(parsed) if model is None else _named_model(model)
+        choice = model_of(parsed) if model is None else named_model(model)
         return cls(catalogue, snapshot, choice, parsed)
 
     # --- what holds -------------------------------------------------------------------------------------------------
@@ -303,18 +291,18 @@ class Workspace:
 
         Where the command names a model of the catalogue, its path is changed too; a path of the user's own stays.
         """
-        choice = _named_model(model)
+        choice = named_model(model)
         path = self.command.model_path
-        repository = _repository_of(model) if isinstance(model, str) else None
+        repository = repository_of(model) if isinstance(model, str) else None
         if repository is not None and (path is None or find_model(path) is not None):
             after = self.command.apply(Change({"model_path": repository}), self.table)
-            return replace(self, command=after, model=_model_of(after))
+            return replace(self, command=after, model=model_of(after))
         return replace(self, model=choice)
 
     def _with_command(self, command: Command) -> Workspace:
         if self.model.chosen or command.model_path == self.command.model_path:
             return replace(self, command=command)
-        return replace(self, command=command, model=_model_of(command))
+        return replace(self, command=command, model=model_of(command))
 
 
 def release_named(version: str | None) -> Release:
@@ -347,39 +335,6 @@ def _key(problem: Problem) -> tuple[str, str | None, str]:
 
 def _by_harm(finding: Finding) -> tuple[int, int]:
     return finding.rule.effect.rank, finding.rule.order
-
-
-def _model_of(command: Command) -> ModelChoice:
-    path = command.model_path
-    if path is None:
-        return ModelChoice("no model", note="The command names no model.")
-    if path.lower() in _PLACEHOLDERS:
-        return ModelChoice(path, {"model.is_placeholder": True}, "A placeholder: the server validates little.")
-    try:
-        facts = load_model(path)
-    except InputError as error:
-        return ModelChoice(path, note=str(error))
-    return ModelChoice(path, note="The command names no model.") if facts is None else _choice(facts, chosen=False)
-
-
-def _named_model(model: str | Mapping[str, object]) -> ModelChoice:
-    if isinstance(model, str) and model.lower() in _PLACEHOLDERS:
-        return ModelChoice(
-            model, {"model.is_placeholder": True}, "A placeholder: the server validates little.", chosen=True
-        )
-    facts = load_model(model)
-    if facts is None:
-        return ModelChoice("no model", note="No model is named.", chosen=True)
-    return _choice(facts, chosen=True)
-
-
-def _repository_of(name: str) -> str | None:
-    facts = find_model(name)
-    return next((sheet.aliases[0] for sheet in list_models() if sheet.facts == facts and sheet.aliases), None)
-
-
-def _choice(facts: ModelFacts, *, chosen: bool) -> ModelChoice:
-    return ModelChoice(facts.name, facts.to_facts(), f"Numbers from {facts.source}.", chosen)
 
 
 __all__ = ["AUTO", "Auto", "ModelChoice", "Workspace"]

@@ -209,3 +209,54 @@ def test_configuration_is_a_value():
     assert a == Configuration({"tp_size": 8}, {"A": "1"})
     assert hash(a) == hash(Configuration({"tp_size": 8}, {"A": "1"}))
     assert dict(a) == {"tp_size": 8}
+
+
+def test_explain_by_code_gives_the_words_and_the_releases_of_that_code():
+    older, newer = explain("DCP204"), explain("DCP206")
+    assert older.rule.slug == newer.rule.slug
+    assert older.rule.because != newer.rule.because
+    assert (older.since, older.until) == ("0.5.17", "0.5.19")
+    assert (newer.since, newer.until) == ("0.5.20", None)
+    assert [str(other) for other in older.others] == ["DCP206 from 0.5.20 on"]
+    assert older.to_json()["others"] == [{"code": "DCP206", "since": "0.5.20", "until": None}]
+    assert [str(other) for other in explain(older.rule.slug).others] == ["DCP204 from 0.5.17 to 0.5.19"]
+
+
+def test_every_code_has_a_span_of_its_own():
+    for version in catalog.VERSIONS:
+        for code in catalog.release(version).rules:
+            found = explain(code)
+            assert found.rule.code == code
+            last = found.until or catalog.NEWEST
+            assert code in catalog.release(found.since).rules
+            assert code in catalog.release(last).rules
+            before = catalog.VERSIONS.index(found.since) - 1
+            assert before < 0 or code not in catalog.release(catalog.VERSIONS[before]).rules
+
+
+def test_an_error_is_explained_in_the_words_of_the_release_that_the_log_names():
+    signature = explain("DCP204").rule.upstream_signature
+    for version, code in (("0.5.18", "DCP204"), ("0.5.22", "DCP206")):
+        (found,) = explain_error(f"sglang=={version}\nValueError: {signature} ...")
+        assert found.rule.code == code
+
+
+def test_values_are_short_to_look_at():
+    result = check(BAD, hardware="h200x8")
+    assert repr(result).startswith("<Result error: SGLang ")
+    explained = explain("DCP206")
+    for value in (result, result.workspace, explained, *fix(BAD), *result.fixes(result.findings[0])):
+        assert len(repr(value)) < 600
+        assert "\n" not in repr(value)
+    assert repr(explained) == "<Explained replicate-q-needs-a2a: DCP206 from 0.5.20 on>"
+    assert len(repr(check("--model-path m --host " + "x" * 5000).workspace)) < 600
+
+
+def test_fixes_of_a_finding_are_those_of_the_document():
+    result = check(BAD, hardware="h200x8")
+    for finding, document in zip(result.findings, result.to_json()["findings"], strict=True):
+        fixes = result.fixes(finding)
+        assert [fix.to_json() for fix in fixes] == document["fixes"]
+        assert [fix.change for fix in fixes] == list(result.workspace.fixes(finding))
+        for way in fixes:
+            assert finding.rule.code not in {f.rule.code for f in check(way.command, hardware="h200x8").findings}

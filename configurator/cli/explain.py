@@ -78,6 +78,8 @@ def _shown(item: Explained) -> str:
     kind = f"{rule.effect.value} at {rule.stage.value}" if isinstance(rule, Rule) else "fills in a value"
     until = f" to {item.until}" if item.until else " on"
     lines = [f"{rule.code} {rule.slug}: {kind}, from {item.since}{until}", f"  {rule.because}"]
+    if item.others:
+        lines.append(f"  in other words: {', '.join(map(str, item.others))}")
     if isinstance(rule, Rule):
         lines.append(f"  when: {rule.when.describe()}")
         lines.append(f"  needs: {rule.require.describe()}")
