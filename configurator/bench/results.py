@@ -155,12 +155,12 @@ def verdict(cases: Sequence[Mapping[str, Any]], *, oversubscribed: bool, label: 
     where = f" ({FUNCTIONAL_BANNER})" if label == "functional" else ""
     names = case_label(best), case_label(others[0])
     if first["shown"]:
-        sentence = f"{names[0]} is faster than {names[1]} by {first['difference_p50_us']:.1f} us per layer"
+        sentence = f"{names[0]} is faster than {names[1]} by {first['difference_p50_us']:.0f} µs per layer"
     else:
         sentence = (
-            f"No difference shown between {names[0]} and {names[1]}: {first['difference_p50_us']:.1f} us per layer"
+            f"No difference shown between {names[0]} and {names[1]}: {first['difference_p50_us']:.0f} µs per layer"
         )
-    sentence += f", 95 % interval {low:.1f} to {high:.1f} us{where}."
+    sentence += f", 95 % interval {low:.0f} to {high:.0f} µs{where}."
     return {
         "fastest": best["backend"],
         "replicate_q": best["replicate_q"],

@@ -74,6 +74,7 @@ class Configurator(ipywidgets.Box):  # type: ignore[misc, unused-ignore]
         self.store = store = Store(Workspace.start(command, release=release, hardware=snapshot, model=model))
         self._groups: dict[str, OptionGroup] = {}
         self._background = Background(store)
+        self._asking = Background(store)
         self._controls = _box([], "dc-options")
         self._top = TopBar(store)
         self._verdict = Verdict(store)
@@ -120,7 +121,7 @@ class Configurator(ipywidgets.Box):  # type: ignore[misc, unused-ignore]
         found = workspace.options(*headings)
         for dest, heading in headings.items():
             if dest not in self._groups:
-                self._groups[dest] = OptionGroup(self.store, dest)
+                self._groups[dest] = OptionGroup(self.store, dest, self._asking)
             self._groups[dest].show(heading, found[dest])
         shown = tuple(self._groups[dest] for dest in headings)
         if self._controls.children != shown:

@@ -1,5 +1,8 @@
 // The benchmark: what would run, one run's progress, and its rows; correctness comes before time.
 
+const head = (title) => h("th", { scope: "col" }, title);
+const numHead = (title) => h("th", { scope: "col", class: "num" }, title);
+
 function render({ model, el, signal }) {
   const dc = root(el, "dc-bench");
   attr(dc, "role", "tabpanel");
@@ -20,8 +23,8 @@ function render({ model, el, signal }) {
   const detail = h("pre", { class: "dc-detail", hidden: true });
   const body = h("tbody");
   const table = h("table", { "aria-label": "Benchmark results" },
-    h("thead", null, h("tr", null, h("th", null, "backend"), h("th", null, "replicate-q"),
-      ["#wrong", "max err", "n", "p50 ms", "p90 ms", "p99 ms", "rel. IQR"].map((t) => h("th", { class: "num" }, t)))), body);
+    h("thead", null, h("tr", null, ["backend", "replicate-q"].map(head),
+      ["#wrong", "max err", "n", "p50 ms", "p90 ms", "p99 ms", "rel. IQR"].map(numHead))), body);
   const footnote = h("p", { class: "dc-small dc-muted dc-foot" });
   const side = h("section", { class: "dc-dist-side" });
   const more = h("div", { class: "dc-more" });
@@ -62,8 +65,8 @@ function render({ model, el, signal }) {
   function drawRun(now) {
     const busy = now.phase === "running" || now.phase === "queued";
     state.hidden = now.phase === "idle";
+    text(heard, now.title.replace(/,? ?\d+ steps of each/, ""));
     if (now.phase !== phase) {
-      text(heard, now.title);
       if (busy && document.activeElement === run) cancel.hidden = false;
       phase = now.phase;
     }
@@ -96,7 +99,7 @@ function render({ model, el, signal }) {
   }
 
   function row(r) {
-    const first = [h("td", { class: "mono" }, r.backend), h("td", null, r.replicate || "\u2013")];
+    const first = [h("th", { scope: "row", class: "mono" }, r.backend), h("td", null, r.replicate || "\u2013")];
     if (r.unavailable) return h("tr", { class: "dc-pend" }, first, h("td", { colspan: "7" }, `not available: ${r.unavailable}`));
     if (r.waiting) return h("tr", { class: "dc-pend" }, first, h("td", { colspan: "7" }, "waiting"));
     const num = (value, extra) => h("td", { class: `num ${extra || ""}` }, value === "" || value === null || value === undefined ? "\u2013" : String(value));
@@ -136,18 +139,18 @@ function render({ model, el, signal }) {
     if (!rows.length) return null;
     let before = null;
     return h("section", null, h("h3", null, "Stages, timed apart"), h("div", { class: "dc-wide" }, h("table", { "aria-label": "Stages" },
-      h("thead", null, h("tr", null, h("th", null, "case"), h("th", null, "stage"), ["p50 \u00b5s", "payload B", "algbw GB/s", "busbw GB/s"].map((t) => h("th", { class: "num" }, t)))),
+      h("thead", null, h("tr", null, ["case", "stage"].map(head), ["p50 \u00b5s", "payload B", "algbw GB/s", "busbw GB/s"].map(numHead))),
       h("tbody", null, rows.map((r) => {
         const again = r.case === before;
         before = r.case;
-        return h("tr", null, h("td", null, again ? "" : r.case), h("td", { class: "mono" }, r.name), [r.time, r.payload, r.algbw, r.busbw].map((v) => h("td", { class: "num" }, v || "\u2013")));
+        return h("tr", null, h("th", { scope: "row" }, again ? h("span", { class: "dc-vh" }, r.case) : r.case), h("td", { class: "mono" }, r.name), [r.time, r.payload, r.algbw, r.busbw].map((v) => h("td", { class: "num" }, v || "\u2013")));
       })))));
   }
 
   function collectives(rows) {
     if (!rows.length) return null;
     return h("section", null, h("h3", null, "Bare collectives"), h("div", { class: "dc-wide" }, h("table", { "aria-label": "Collectives" },
-      h("thead", null, h("tr", null, ["size B", "count"].map((t) => h("th", { class: "num" }, t)), h("th", null, "type"), h("th", null, "operation"), ["time \u00b5s", "algbw GB/s", "busbw GB/s", "#wrong"].map((t) => h("th", { class: "num" }, t)))),
+      h("thead", null, h("tr", null, ["size B", "count"].map(numHead), ["type", "operation"].map(head), ["time \u00b5s", "algbw GB/s", "busbw GB/s", "#wrong"].map(numHead))),
       h("tbody", null, rows.map((r) => h("tr", null, h("td", { class: "num" }, r.size), h("td", { class: "num" }, r.count), h("td", null, r.type), h("td", { class: "mono" }, r.operation),
         [r.time, r.algbw, r.busbw].map((v) => h("td", { class: "num" }, v || "\u2013")), h("td", { class: `num ${r.wrong ? "dc-bad" : "dc-good"}` }, String(r.wrong))))))));
   }

@@ -61,6 +61,11 @@ function render({ model, el, signal }) {
       attr(button, "aria-disabled", key !== "written" && !repair ? "true" : null);
       attr(button, "title", key !== "written" && !repair ? "There is nothing to repair" : null);
     }
+    const nothing = asFile && !emitted.files.length;
+    for (const button of [copy, save]) {
+      attr(button, "aria-disabled", nothing ? "true" : null);
+      attr(button, "title", nothing ? "Nothing is written out in this format yet" : button === save ? "Save as file" : null);
+    }
     drawFiles(emitted);
     text(what, asFile ? "" : shown === "repaired" ? "repaired:" : repair ? "as written:" : "");
 
@@ -101,13 +106,18 @@ function render({ model, el, signal }) {
 
   function drawRepairs(repairs, repair) {
     const verdict = (model.get("repairs") || {}).verdict;
+    const { busy } = model.get("repairs") || {};
     bar.hidden = verdict !== "error";
+    attr(bar, "aria-busy", busy ? "true" : null);
     region.classList.toggle("tall", bar.hidden);
     if (bar.hidden) {
       open = false;
       return;
     }
-    if (!repair) {
+    if (busy) {
+      text(fixTitle, "Repair everything: looking for repairs\u2026");
+      richText(fixNote, "The page stays usable meanwhile.");
+    } else if (!repair) {
       text(fixTitle, "Repair everything: no change of flags repairs this");
       richText(fixNote, "What stands in the way are facts of the machine, the model or the release; choose another of these.");
     } else {
@@ -143,6 +153,7 @@ function render({ model, el, signal }) {
   }
 
   async function copyNow() {
+    if (copy.getAttribute("aria-disabled") === "true") return;
     const done = await copyText(shownText().text);
     text(copyText_, done ? "Copied" : "Press Ctrl+C");
     text(copied, done ? "Copied" : "The browser does not allow copying; the text is selected, press Ctrl+C");
@@ -151,6 +162,7 @@ function render({ model, el, signal }) {
   }
 
   function saveNow() {
+    if (save.getAttribute("aria-disabled") === "true") return;
     const shown = shownText();
     saveFile(shown.name, shown.text.endsWith("\n") ? shown.text : `${shown.text}\n`);
   }

@@ -2,15 +2,15 @@
 
 function render({ model, el, signal }) {
   const dc = root(el, "dc-findings");
-  const list = h("ul", { class: "dc-finds", "aria-label": "Findings" });
-  const none = h("p", { class: "dc-none dc-muted" });
+  const list = h("ul", { class: "dc-finds", "aria-label": "Findings", tabindex: "-1" });
+  const none = h("p", { class: "dc-none dc-muted", tabindex: "-1" });
   dc.append(list, none);
 
   follow(model, "data", signal, (data) => {
     if (!data || !data.items) return;
     none.hidden = data.items.length > 0;
     text(none, `No finding: none of the ${data.rules} rules of this release stands against the command.`);
-    replaceKeepingFocus(list, data.items.map(item));
+    replaceKeepingFocus(list, data.items.map(item), data.items.length ? list : none);
   });
 
   function item(finding) {

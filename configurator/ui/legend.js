@@ -2,7 +2,7 @@
 
 const STATES = [
   ["open", "", ""], ["in conflict", "conflict", "warn"], ["blocked by choice", "choice", "link"],
-  ["by a fact", "fact", "lock"], ["undecided", "undecided", "question"],
+  ["by a fact", "fact", "lock"], ["undecided", "undecided", "question"], ["slow", "", "slow"],
 ];
 
 function render({ el }) {

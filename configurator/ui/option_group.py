@@ -9,9 +9,13 @@ from configurator.core.availability import Availability
 from configurator.core.configuration import Change
 from configurator.hardware import HardwareSnapshot
 from configurator.ui import present
+from configurator.ui.background import Background
 from configurator.ui.store import Store
 from configurator.ui.view import View, asset, script
 from configurator.words import describe_change
+from configurator.workspace import Workspace
+
+_WayOut = tuple[dict[str, str], Change | None, HardwareSnapshot | None]
 
 
 class OptionGroup(View):
@@ -25,10 +29,12 @@ class OptionGroup(View):
     _esm = script("option_group.js")
     _css = asset("option_group.css")
 
-    def __init__(self, store: Store, dest: str) -> None:
-        """Bind to the flag *dest*."""
+    def __init__(self, store: Store, dest: str, background: Background) -> None:
+        """Bind to the flag *dest*; ways out are looked for in *background*."""
         super().__init__(store)
         self.dest = dest
+        self._background = background
+        self._answered: tuple[Workspace, str, _WayOut] | None = None
         self._options: Sequence[Availability] = ()
 
     def show(self, heading: str, options: Sequence[Availability]) -> None:
@@ -49,19 +55,30 @@ class OptionGroup(View):
     def do_ask(self, content: dict[str, Any]) -> None:
         """Answer what would free the blocked option with ``label``; a search, so only on demand."""
         option = self._named(content)
-        if option is not None and option.state == "blocked":
-            self.send({"answer": option.label, **self._way_out(option)[0]})
+        if option is None or option.state != "blocked":
+            return
+        workspace = self.store.workspace
+
+        def answer(found: _WayOut) -> None:
+            if workspace is self.store.workspace:
+                self._answered = (workspace, option.label, found)
+                self.send({"answer": option.label, **found[0]})
+
+        self._background.run(lambda: self._way_out(workspace, option), answer)
 
     def do_free(self, content: dict[str, Any]) -> None:
         """Choose the blocked option together with what frees it, if that is still what the ``button`` said."""
         option = self._named(content)
         if option is None or option.state != "blocked":
             return
-        words, change, hardware = self._way_out(option)
+        workspace = self.store.workspace
+        answered = self._answered
+        if answered is None or answered[0] is not workspace or answered[1] != option.label:
+            answered = (workspace, option.label, self._way_out(workspace, option))
+        words, change, hardware = answered[2]
         if words["button"] != content.get("button"):
             self.store.say("The command has changed meanwhile, and with it the way out; look at the option again.")
             return
-        workspace = self.store.workspace
         if hardware is not None:
             workspace = workspace.with_hardware(hardware)
         if change is not None:
@@ -71,8 +88,7 @@ class OptionGroup(View):
     def _named(self, content: dict[str, Any]) -> Availability | None:
         return next((o for o in self._options if o.label == content.get("label")), None)
 
-    def _way_out(self, option: Availability) -> tuple[dict[str, str], Change | None, HardwareSnapshot | None]:
-        workspace = self.store.workspace
+    def _way_out(self, workspace: Workspace, option: Availability) -> _WayOut:
         if option.blocked_by == "choice":
             change = workspace.way_out(self.dest, option.choice)
             if change is not None:

@@ -14,7 +14,7 @@ function render({ model, el, signal }) {
   dc.append(
     h("div", { class: "dc-filters" }, filters, search, count),
     h("div", { class: "dc-wide" }, h("table", { class: "dc-ledger", "aria-label": "Rules" },
-      h("thead", null, h("tr", null, ["code", "effect", "rule", "stage", "releases", "source"].map((t) => h("th", null, t)))), body)), none);
+      h("thead", null, h("tr", null, ["code", "effect", "rule", "stage", "releases", "source"].map((t) => h("th", { scope: "col" }, t)))), body)), none);
 
   const STATES = { holds: "not met by this command", unknown: "cannot be decided here", met: "met", decides: "decides a value here" };
 
@@ -30,7 +30,7 @@ function render({ model, el, signal }) {
       if (only === "broken" && state !== "holds" && state !== "unknown") return false;
       return !wanted || r.search.includes(wanted);
     });
-    text(count, `${rows.length} of ${data.rules.length} rules of SGLang ${data.release}`);
+    text(count, `${rows.length} of ${data.rules.length} rules and resolutions of SGLang ${data.release}`);
     none.hidden = rows.length > 0;
     body.replaceChildren(...rows.map((r) => row(r, states[r.code])));
   }

@@ -6,7 +6,17 @@ function render({ model, el, signal }) {
   const sentence = h("strong");
   const detail = h("small");
   const box = h("div", { class: "dc-verdict", role: "status", "aria-label": "Verdict" }, mark, h("div", null, sentence, detail));
-  dc.append(box);
+  const jump = h("button", { type: "button", class: "dc-btn small dc-jump", onclick: toFindings }, "Command and findings");
+  dc.append(box, jump);
+
+  // On a narrow page they stand below all options.
+  function toFindings() {
+    const app = dc.closest(".dc-app");
+    const region = app && app.querySelector(".dc-cmd");
+    if (!region) return;
+    region.focus({ preventScroll: true });
+    region.closest(".dc-command").scrollIntoView({ block: "start" });
+  }
 
   follow(model, "data", signal, (data) => {
     if (!data || !data.verdict) return;
