@@ -92,3 +92,16 @@ def test_every_decision_is_listed():
     files = sorted(path.name for path in (ROOT / "docs/adr").glob("0*.md"))
     assert files
     assert re.findall(r"\((0[^)]+)\)", index) == files
+
+
+def test_the_python_example_runs(capsys):
+    (code, *_) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    exec(compile(code, "README.md", "exec"), {})  # noqa: S102 - the very text that people copy
+    out = capsys.readouterr().out
+    assert out.startswith("error\nDCP")
+    assert "Use --dcp-comm-backend a2a -> python -m sglang.launch_server " in out
+
+
+def test_where_the_command_is_after_make_is_said():
+    assert "`.venv/bin/dcp-configurator`" in README
+    assert "dcp-configurator = " in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
