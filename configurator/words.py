@@ -49,6 +49,14 @@ def verdict_detail(workspace: Workspace) -> str:
     if report.verdict == "ok":
         count = len(workspace.release.rules)
         return f"{count} rules of this release were tested, for {workspace.hardware.label} and {workspace.model.name}."
+    if report.verdict == "unknown":
+        count = sum(f.rule.effect.breaks for f in report.findings)
+        those = (
+            "1 finding it is not known whether it holds"
+            if count == 1
+            else f"{count} findings it is not known whether they hold"
+        )
+        return f"Nothing surely stops it; of {those}."
     breaking = [f for f in report.findings if f.breaks]
     more = (
         f" {len(breaking) - 1} more finding{'s' if len(breaking) > 2 else ''} would stop it later."

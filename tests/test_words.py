@@ -118,7 +118,9 @@ def test_unknown_says_what_is_missing():
     assert verdict_sentence(found) == (
         "It cannot be decided here whether SGLang 0.5.23 runs this: the model does not tell its nobody knows."
     )
-    assert verdict_detail(found) == "Known from reading the release's source."
+    assert verdict_detail(found) == "Nothing surely stops it; of 1 finding it is not known whether it holds."
+    two = workspace(rule(101, Effect.REFUSES, when=PERHAPS), rule(102, Effect.CRASHES, when=PERHAPS))
+    assert verdict_detail(two) == "Nothing surely stops it; of 2 findings it is not known whether they hold."
 
 
 def test_a_warning_counts_what_holds():
