@@ -5,7 +5,7 @@ Spellings, types, choices and defaults are the release's own and live in its fla
 
 from __future__ import annotations
 
-from configurator.catalog import serving_flags
+from configurator.catalog import serving_flags, sizes
 from configurator.catalog.serving_flags import ATTENTION, DISAGGREGATION, SPECULATIVE
 from configurator.core.expr import hardware
 from configurator.core.flag import FlagTable
@@ -274,4 +274,4 @@ FLAGS = (
 
 def modelled_in(table: FlagTable) -> tuple[ModelledFlag, ...]:
     """Return the modelled flags that *table* has."""
-    return tuple(flag for flag in (*FLAGS, *serving_flags.FLAGS) if flag.dest in table)
+    return tuple(flag for flag in (*FLAGS, *serving_flags.FLAGS, *sizes.FLAGS) if flag.dest in table)

@@ -50,7 +50,8 @@ NNODES_DIVIDE = Rule(
     effect=Effect.REFUSES,
     stage=Stage.SERVER_ARGS,
     order=950,
-    when=flag.nnodes.more_than(1),
+    # The server divides by it before it looks: 0 raises too.
+    when=flag.nnodes.more_than(1) | flag.nnodes.equals(0),
     require=flag.nnodes.divides(WORLD_SIZE),
     says="--tp-size {asked.tp_size} times --pp-size {asked.pp_size} is not a multiple of --nnodes {asked.nnodes}.",
     because="Every node starts the same number of ranks.",

@@ -122,7 +122,7 @@ MOE_DP_ALONE = refuses(
     "DCP126",
     "moe-dp-alone",
     order.PREFILL_CP + 3,
-    when=flag.moe_dp_size.more_than(1),
+    when=flag.moe_dp_size.differs(1),
     require=flag.attn_cp_size.equals(flag.moe_dp_size),
     says="--moe-dp-size {asked.moe_dp_size} must be 1 or as --attn-cp-size, which is {asked.attn_cp_size}.",
     because="Replicas of the experts follow the context-parallel ranks of attention.",

@@ -26,6 +26,7 @@ from configurator.catalog import (
     pipelines,
     prefill_cp,
     quiet,
+    sizes,
     speculative,
     speculative_dcp,
     unified,
@@ -46,6 +47,7 @@ RELEASE = Release(
     rules=by_code(
         (
             *command_line.RULES,
+            *sizes.RULES,
             dcp.CLI_DCP_SIZE,
             prefill_cp.AITER_FUSION,
             dcp.DCP_SIZE_MIN,
