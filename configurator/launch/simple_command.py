@@ -9,6 +9,7 @@ from configurator.launch.launcher import Launcher, find_launcher
 from configurator.launch.shell import Comment, Item, Operator, Redirection
 from configurator.launch.word import Word
 
+_DESCRIPTOR = re.compile(r"\d+-?|-")
 _PROMPT = re.compile(r"[$%\u276f\u279c]|\S*@\S*[$#%]")
 
 
@@ -77,7 +78,7 @@ class Splitter:
 
     def _add_word(self, word: Word) -> None:
         if self._redirection is not None:
-            self._current.redirections.append(_redirection_word(self._redirection, word))
+            self._current.redirections.extend(_redirection_words(self._redirection, word))
             self._redirection = None
             return
         if self._line_ended:
@@ -102,12 +103,15 @@ class Splitter:
         self._line_ended = False
 
 
-def _redirection_word(redirection: Redirection, target: Word) -> Word:
+def _redirection_words(redirection: Redirection, target: Word) -> list[Word]:
     if redirection.text.lstrip("0123456789") in ("<<", "<<-"):
-        return Word("<<", "", " ", "tail")
+        return [Word("<<", "", " ", "tail")]
     gap = "" if "\n" in target.gap else target.gap
-    text = f"{redirection.text}{gap}{target.spelling}"
-    return Word(text, text, " ", "tail")
+    texts = [f"{redirection.text}{gap}{target.spelling}"]
+    if redirection.text in (">&", "1>&") and not _DESCRIPTOR.fullmatch(target.value):
+        # bash expands a file name after >& a second time, quotes or not: it would run a $(...) in it (bash 5.2).
+        texts = [f">{gap}{target.spelling}", "2>&1"]
+    return [Word(text, text, " ", "tail") for text in texts]
 
 
 def _unprompted(word: Word) -> Word | None:

@@ -212,3 +212,31 @@ def test_a_nul_is_refused_in_every_format(form, table):
     assert command.refused
     with pytest.raises(InputError, match="NUL"):
         emit(command, table, form)
+
+
+@pytest.mark.parametrize(
+    "operator", [">", ">>", ">|", ">&", "1>&", "2>&", "&>", "&>>", "2>", "<", "<&", "<>", "<<<", "3>&"]
+)
+def test_the_file_of_a_redirection_is_never_expanded_again(operator, table, tmp_path):
+    targets = ("'log$(touch pwned)'", '"log\\$(touch pwned)"', "'log`touch pwned`'", "log\\$\\(touch\\ pwned\\)")
+    for target in targets:
+        for gap in ("", " "):
+            command = parse(f"python -m sglang.launch_server --model-path m {operator}{gap}{target}", table)
+            for style in ("one-flag-per-line", "single-line", "as-written"):
+                text = command.render(style)
+                bash(f"python() {{ :; }}\n{text}\n", cwd=tmp_path)
+                assert not (tmp_path / SENTINEL).exists(), text
+
+
+def test_both_streams_still_go_to_the_file(table, tmp_path):
+    command = parse("python -m sglang.launch_server --model-path m >& 'my log'", table)
+    code, out, errors = bash(f"python() {{ echo out; echo err >&2; }}\n{command.render()}\n", cwd=tmp_path)
+    assert (code, out, errors) == (0, "", "")
+    assert (tmp_path / "my log").read_text(encoding="utf-8").split() == ["out", "err"]
+
+
+@pytest.mark.parametrize("kept", ["2>&1", ">&2", "2>&-", "1>&2", "3>&1"])
+def test_descriptors_stay_as_they_are(kept, table):
+    assert (
+        parse(f"python -m sglang.launch_server --model-path m {kept}", table).render("single-line").endswith(f" {kept}")
+    )
