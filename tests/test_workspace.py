@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from functools import reduce
+from itertools import combinations
 
 import pytest
 
 from configurator import catalog
 from configurator.catalog import VERSIONS
-from configurator.core.availability import AUTO
+from configurator.core.availability import AUTO, change_to, choices, chosen
 from configurator.core.configuration import Change, Configuration
+from configurator.core.engine import engine_for
 from configurator.core.errors import InputError
+from configurator.core.repair import step_cost
 from configurator.core.unknown import is_unknown
 from configurator.hardware import list_presets, load_hardware
 from configurator.models import list_models
@@ -73,7 +76,7 @@ def test_every_finding_says_what_was_asked():
         == "--dcp-replicate-q-proj needs a2a or fi_a2a, and --dcp-comm-backend is ag_rs."
     )
     assert messages["tp-mod-dcp-init"] == "--tp-size 1 is not a multiple of --dcp-size 4."
-    assert messages["attn-backend-without-dcp"].startswith("fa3 has no DCP decode path for mla models")
+    assert "becomes fa3, which has no DCP decode path for MLA models" in messages["attn-backend-without-dcp"]
 
 
 def test_the_refusal_is_fixed_by_another_backend_or_by_letting_q_be():
@@ -561,8 +564,7 @@ COMMANDS = (
 )
 
 
-@pytest.mark.parametrize("release", ["0.5.15", "0.5.19", "0.5.23"])
-@pytest.mark.parametrize("hardware", ["h100x8", "mi300x8"])
+@pytest.mark.parametrize(("release", "hardware"), [("0.5.15", "h100x8"), ("0.5.19", "mi300x8"), ("0.5.23", "h100x8")])
 def test_fixes_and_repairs_keep_their_word(release, hardware):
     for arguments, model in COMMANDS:
         workspace = Workspace.start(arguments.split(), release=release, hardware=hardware, model=model)
@@ -576,6 +578,35 @@ def test_fixes_and_repairs_keep_their_word(release, hardware):
             after = workspace.apply(repair.change)
             assert broken(after) == [], (arguments, repair)
             assert after.report.verdict == repair.verdict
+
+
+@pytest.mark.parametrize(("arguments", "model", "cost"), [
+    ("--tp-size 8 --dcp-size 4 --dcp-comm-backend ag_rs --dcp-replicate-q-proj", "deepseek-v3.1", 2.0),
+    ("--tp-size 8 --dcp-size 3 --attention-backend fa3", "deepseek-v3.1", 4.0),
+    ("--tp-size 16 --attention-backend trtllm_mla --dcp-size 2", "deepseek-v3.1", 2.0),
+])  # fmt: skip
+def test_no_change_of_one_or_two_flags_is_a_cheaper_repair(arguments, model, cost):
+    """Tries every value of every modelled flag, and every pair of such changes that would cost less."""
+    workspace = Workspace.start(arguments.split(), release="0.5.21", hardware="h100x8", model=model)
+    case, engine = workspace.case, engine_for(workspace.release)
+    assert workspace.repairs()[0].cost == cost
+    steps = [
+        (dest, change_to(engine, dest, choice), step_cost(engine, case, dest, choice))
+        for dest in workspace.release.modelled
+        for choice in choices(engine, dest, case.configuration)
+        if not ((now := chosen(engine, dest, case.configuration)) == choice and type(choice) is type(now))
+    ]
+    assert len(steps) > 150
+
+    def breaks(change):
+        return engine.broken(case.configuration.replace(change), case)
+
+    for _, change, price in steps:
+        assert price >= cost or breaks(change), change
+    cheap = [step for step in steps if step[2] < cost]
+    for (one, first, price), (other, second, more) in combinations(cheap, 2):
+        if one != other and price + more < cost:
+            assert breaks(first.then(second)), (first, second)
 
 
 def test_changes_made_one_by_one_are_the_change_made_at_once():

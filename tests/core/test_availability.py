@@ -312,7 +312,7 @@ def test_blocked_is_that_choosing_it_gives_a_certain_bad_finding_about_it(asked)
                 assert o.becomes == check(then).resolved[dest]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(cases())
 def test_what_a_fact_blocks_no_other_choice_frees(asked):
     engine = engine_for(asked.release)

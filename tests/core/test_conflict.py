@@ -106,7 +106,7 @@ def test_what_only_the_shell_knows_is_in_no_conflict():
     assert conflict_of(case([either], copy=True, unread={"size": Unknown("$N")})) == {"copy"}
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(cases(), st.data())
 def test_nothing_outside_the_conflict_repairs_the_rule(asked, data):
     engine = engine_for(asked.release)

@@ -101,7 +101,7 @@ def trees():
 
 
 truths = st.sampled_from(TRUTHS)
-quick = settings(max_examples=150, deadline=None)
+quick = settings(max_examples=80, deadline=None)
 
 
 @quick

@@ -18,7 +18,7 @@ from .small import case, codes, release, resolution, rule
 from .strategies import after, cases, every_change
 
 slow = settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 
 
