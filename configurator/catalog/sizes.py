@@ -15,6 +15,10 @@ from configurator.core.rule import Choose, Effect, Example, Rule, Set, Source, S
 
 _CHECK = "arg_groups/validation_hook.py"
 _TP8 = "--tp-size 8"
+_SYMBOLS = {
+    "arg_groups/lora_hook.py": "check_lora_server_args",
+    "arg_groups/kv_cache_hook.py": "handle_cache_compatibility",
+}
 _SLUGS = {"REL924": "above-1", "REL926": "above-tp-size"}
 
 
@@ -34,7 +38,7 @@ def _refused(  # noqa: PLR0917 - the fields that differ
         says=f"{_spelled(dest)} {{asked.{dest}}} is out of range: it {must}.",
         because="Argument handling raises.",
         fixes=(Unset(dest),),
-        source=wheel(path, "check_server_args", line),
+        source=wheel(path, _SYMBOLS.get(path, "check_server_args"), line),
         signature=text,
         bad=Example(argv=f"{_TP8} {_spelled(dest)}={value}"),
         good=Example(argv=_TP8),
@@ -243,7 +247,7 @@ BREAKS = (
         "is more than the ranks there are",
         "The experts' tensor parallelism becomes 0 ranks wide, and ranks are counted modulo that.",
         "16",
-        read_in(_PARALLEL, "derive_parallel_widths", 133),
+        read_in(_PARALLEL, "derive_spawn_ranks", 133),
         None,
     ),
     _later(
@@ -280,7 +284,7 @@ BREAKS = (
         values={"gpus": _REPLICA_GPUS},
         because="Every replica of the whole model takes GPUs of its own.",
         fixes=(Unset("dp_size"), Set("enable_dp_attention", value=True), Choose("dp_size"), Choose("tp_size")),
-        source=read_in("managers/data_parallel_controller.py", "launch_dp_schedulers", 316),
+        source=read_in("managers/data_parallel_controller.py", "launch_dp_schedulers", 445),
         signature=None,
         bad=Example(argv="--tp-size 8 --dp-size 2"),
         good=Example(argv="--tp-size 4 --dp-size 2"),
