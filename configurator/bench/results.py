@@ -155,12 +155,10 @@ def verdict(cases: Sequence[Mapping[str, Any]], *, oversubscribed: bool, label: 
     where = f" ({FUNCTIONAL_BANNER})" if label == "functional" else ""
     names = case_label(best), case_label(others[0])
     if first["shown"]:
-        sentence = f"{names[0]} is faster than {names[1]} by {first['difference_p50_us']:.0f} µs per layer"
+        sentence = f"{names[0]} is faster than {names[1]} by {_us(first['difference_p50_us'])} per layer"
     else:
-        sentence = (
-            f"No difference shown between {names[0]} and {names[1]}: {first['difference_p50_us']:.0f} µs per layer"
-        )
-    sentence += f", 95 % interval {low:.0f} to {high:.0f} µs{where}."
+        sentence = f"No difference shown between {names[0]} and {names[1]}: {_us(first['difference_p50_us'])} per layer"
+    sentence += f", 95 % interval {_us(low)} to {_us(high)}{where}."
     return {
         "fastest": best["backend"],
         "replicate_q": best["replicate_q"],
@@ -172,6 +170,10 @@ def verdict(cases: Sequence[Mapping[str, Any]], *, oversubscribed: bool, label: 
         "sentence": sentence,
         "comparisons": comparisons,
     }
+
+
+def _us(value: float) -> str:
+    return f"{value:.1f} µs" if abs(value) < 100 else f"{value:,.0f} µs"
 
 
 def document(

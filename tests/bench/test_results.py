@@ -45,7 +45,7 @@ def test_the_fastest_is_named_with_difference_and_interval():
     assert (found["fastest"], found["shown"]) == ("a2a", True)
     assert found["difference_p50_us"] == pytest.approx(4.0, abs=0.05)
     assert found["ci95_us"][0] <= 4.0 <= found["ci95_us"][1] + 0.05
-    assert found["sentence"].startswith("a2a is faster than ag_rs by 4.0 us")
+    assert found["sentence"].startswith("a2a is faster than ag_rs by 4.0 µs")
     assert results.FUNCTIONAL_BANNER not in found["sentence"]
 
 

@@ -53,6 +53,7 @@ def main() -> None:
                 page.evaluate(CLICK, ["--dcp-comm-backend", "a2a" if at % 2 else "ag_rs"]) for at in range(CLICKS)
             ]
             resident = [kernel.memory_info().rss / 1e6 for kernel in app.kernels()]
+            page.get_by_role("tab", name="Benchmark").click()
             begun = time.monotonic()
             page.get_by_role("button", name="Run benchmark").click()
             row = page.get_by_role("table", name="Benchmark results").get_by_role("row").filter(has_text="ag_rs")
