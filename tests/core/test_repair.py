@@ -164,6 +164,29 @@ def test_alternatives_that_cost_far_more_than_the_cheapest_are_not_offered():
     assert all(r.cost <= 2.0 + 5.0 for r in repairs(case([far, two], group=2), limit=20))
 
 
+def test_a_way_that_costs_far_more_is_none():
+    near = rule("DCP103", flag.size.equals(1), require=flag.switch.holds())
+    assert [r.cost for r in repairs(case([near]))] == [1.0, 5.0]
+    far = rule("DCP103", flag.size.equals(1), require=flag.switch.holds() & flag.group.equals(1))
+    assert [r.cost for r in repairs(case([far], group=2))] == [1.0]
+    alone = rule("DCP103", ALWAYS, require=flag.switch.holds() & flag.group.equals(1))
+    assert [r.cost for r in repairs(case([alone], group=2))] == [12.0]
+
+
+def test_what_breaks_with_one_value_of_another_flag_may_do_with_the_next():
+    made = [
+        rule(
+            "DCP103",
+            (flag.size.equals(1) & flag.copy.differs(True)) | (flag.size.equals(2) & flag.copy.equals(False)),
+            order=1,
+        ),
+        rule("DCP104", flag.size.more_than(2), order=2),
+        rule("DCP105", flag.copy.holds(), order=3),
+    ]
+    (repair,) = repairs(case(made, size=1, copy=False))
+    assert (repair.change, repair.cost) == (Change({"size": 2}, frozenset({"copy"})), 3.0)
+
+
 # --- repairs, exhaustively ------------------------------------------------------------------------------------------
 
 
