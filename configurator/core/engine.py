@@ -52,7 +52,7 @@ class Case:
         return Case(self.release, self.configuration.replace(change), self.facts, unread)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Finding:
     """A rule that a configuration violates, or may violate."""
 
@@ -60,6 +60,9 @@ class Finding:
     certain: bool
     message: str
     reason: str = ""
+
+    def __repr__(self) -> str:
+        return f"<{self.rule.effect.value} {self.rule.code}{'' if self.certain else ' (undecided)'}: {self.message}>"
 
     @property
     def certainty(self) -> Literal["holds", "unknown"]:
@@ -72,7 +75,7 @@ class Finding:
         return self.certain and self.rule.effect.breaks
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """What the engine says of one case.
 
@@ -87,6 +90,9 @@ class Report:
     findings: tuple[Finding, ...]
     resolved: Mapping[str, object]
     decided_by: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return "\n".join([f"<Report of SGLang {self.release}: {self.verdict}>", *(repr(f) for f in self.findings)])
 
     @property
     def verdict(self) -> Verdict:

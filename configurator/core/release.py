@@ -46,7 +46,7 @@ class ModelledFlag:
     shown: bool = True
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Release:
     """Everything one release of SGLang says.
 
@@ -69,6 +69,9 @@ class Release:
     evidence: str
     results: Mapping[str, object] = field(default_factory=dict)
     software: Mapping[str, object] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<SGLang {self.version}: {len(self.rules)} rules>"
 
     def __post_init__(self) -> None:
         """Check that codes are unique, and that nothing reads or sets a flag the release does not have."""

@@ -7,7 +7,7 @@ from typing import Any
 from configurator.ui import present
 from configurator.ui.store import Store
 from configurator.ui.view import View, asset, script
-from configurator.words import describe_change
+from configurator.words import describe_fix
 
 
 class Findings(View):
@@ -31,7 +31,7 @@ class Findings(View):
         for finding in workspace.report.findings:
             if (finding.rule.code, finding.message) == (content.get("code"), content.get("message")):
                 for change in workspace.fixes(finding):
-                    if describe_change(change, workspace.table) == content.get("label"):
+                    if describe_fix(change, workspace) == content.get("label"):
                         self.store.apply(change)
                         return
         self.store.say("The command has changed meanwhile, and with it its findings; look at them again.")

@@ -14,7 +14,7 @@ from configurator.core.rule import Choose, Resolution, Rule, Set, SetEnv, Source
 from configurator.core.unknown import is_unknown
 from configurator.hardware import list_presets
 from configurator.models import list_models
-from configurator.words import describe_change, effect_title, verdict_detail, verdict_sentence
+from configurator.words import describe_change, describe_fix, effect_title, verdict_detail, verdict_sentence
 from configurator.workspace import Workspace
 
 Json = dict[str, Any]
@@ -267,7 +267,7 @@ def finding(workspace: Workspace, item: Finding) -> Json:
         "stage": rule.stage.value,
         "since": catalog.lifetime(rule.slug)[0],
         "source": source(rule.source),
-        "fixes": [describe_change(change, workspace.table) for change in workspace.fixes(item)],
+        "fixes": [describe_fix(change, workspace) for change in workspace.fixes(item)],
     }
 
 
