@@ -282,3 +282,12 @@ SPARSE_NOT_DECODE = _sparse(
         "--tp-size 8 --enable-prefill-cp --cp-strategy interleave --disaggregation-mode prefill",
     ),
 )
+GRAPH_OFF = fills(
+    "HWR488",
+    "prefill-graph-off-prefill-cp",
+    order.MODEL + 49,
+    when=_HERE,
+    sets={"cuda_graph_prefill_backend": "disabled"},
+    because="Prefill of a DeepSeek model is not captured where its prompts are split, whatever was asked for.",
+    source=wheel("arg_groups/model_hook.py", "handle_model_specific_adjustments", 422),
+)

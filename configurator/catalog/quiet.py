@@ -230,7 +230,7 @@ GRAPH_MIXING = fills(
 FUSED_DRAFT = fills(
     "SPC753",
     "fused-draft-kv-declined",
-    order.UNIFIED + 30,
+    order.UNIFIED + 31,
     when=DCP_ON & flag.speculative_algorithm.is_set() & flag.enable_unified_memory.holds(),
     sets={"step.fused_draft_kv": False},
     because="A draft keeps all tokens on every rank, so its cache is not fused into the striped one.",

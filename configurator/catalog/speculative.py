@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from configurator.catalog import order
-from configurator.catalog.declare import fills, refuses, wheel
-from configurator.catalog.families import ARCHITECTURE
+from configurator.catalog.declare import fills, later, refuses, wheel
+from configurator.catalog.families import ARCHITECTURE, DEEPSEEK_V4
 from configurator.catalog.terms import (
     CPU,
     CUDA,
@@ -17,7 +17,7 @@ from configurator.catalog.terms import (
     asked_for,
 )
 from configurator.core.expr import Expr, flag, resolved, step
-from configurator.core.rule import Choose, Example, Rule, Set, Unset
+from configurator.core.rule import Choose, Effect, Example, Rule, Set, Stage, Unset
 
 _HOOK = "arg_groups/speculative_hook.py"
 _EAGLE: Expr = flag.speculative_algorithm.is_in("EAGLE", "EAGLE3", "NEXTN", "STANDALONE")
@@ -150,6 +150,37 @@ DRAFT_NEEDED = refuses(
     signature="DFLASH speculative decoding requires setting --speculative-draft-model-path",
     bad=Example(argv="--tp-size 8 --speculative-algorithm DFLASH"),
     good=Example(argv="--tp-size 8 --speculative-algorithm EAGLE"),
+)
+DSPARK_DRAFT = refuses(
+    "SPC734",
+    "dspark-draft-path-needed",
+    order.SPECULATIVE + 2,
+    when=flag.speculative_algorithm.equals("DSPARK") & ~DEEPSEEK_V4,
+    require=flag.speculative_draft_model_path.is_set(),
+    says="--speculative-algorithm DSPARK needs --speculative-draft-model-path, which is not given.",
+    because="Its draft is a model of its own, which only some DeepSeek-V4 checkpoints bring along.",
+    fixes=(Unset("speculative_algorithm"), Choose("speculative_algorithm")),
+    source=wheel(_HOOK, "_handle_dspark", 677, "0.5.22"),
+    signature="DSpark dense speculative decoding requires setting",
+    bad=Example(argv="--tp-size 8 --speculative-algorithm DSPARK"),
+    good=Example(argv="--tp-size 8 --speculative-algorithm DSPARK --speculative-draft-model-path draft"),
+)
+DSPARK_FOLDER = later(
+    "SPC735",
+    "dspark-draft-path-needed",
+    192,
+    effect=Effect.UNVERIFIED,
+    stage=Stage.SERVER_ARGS,
+    when=flag.speculative_algorithm.equals("DSPARK") & ~DEEPSEEK_V4,
+    require=flag.speculative_draft_model_path.is_set(),
+    says="--speculative-algorithm DSPARK needs --speculative-draft-model-path or a draft in the checkpoint's folder dspark/.",
+    because="From 0.5.23 the server looks for that folder and stops where there is none; what is in a checkpoint is not "
+    "known here.",
+    fixes=(Unset("speculative_algorithm"), Choose("speculative_algorithm")),
+    source=wheel(_HOOK, "_handle_dspark", 752),
+    signature="DSpark dense speculative decoding requires setting",
+    bad=Example(argv="--tp-size 8 --speculative-algorithm DSPARK"),
+    good=Example(argv="--tp-size 8 --speculative-algorithm DSPARK --speculative-draft-model-path draft"),
 )
 _NGRAM: Expr = flag.speculative_algorithm.equals("NGRAM")
 NGRAM_PAGES = refuses(

@@ -113,7 +113,7 @@ PD_SPEC = _alone(
 NO_SPEC_15 = _alone(
     "KVC508",
     "unified-no-spec-15",
-    3,
+    8,
     SPECULATION,
     "--speculative-algorithm EAGLE",
     "--speculative-algorithm {asked.speculative_algorithm}",
@@ -125,7 +125,7 @@ NO_SPEC_15 = _alone(
 DSPARK_ONLY = _alone(
     "KVC509",
     "unified-dspark-only",
-    3,
+    8,
     SPECULATION & flag.speculative_algorithm.differs("DSPARK"),
     "--speculative-algorithm EAGLE",
     "--speculative-algorithm {asked.speculative_algorithm}",
@@ -137,7 +137,7 @@ DSPARK_ONLY = _alone(
 ALGORITHMS_22 = _alone(
     "KVC571",
     "unified-spec-algorithms",
-    3,
+    8,
     SPECULATION & ~flag.speculative_algorithm.is_in("DSPARK", "EAGLE", "EAGLE3", "DFLASH", "NEXTN"),
     "--speculative-algorithm NGRAM",
     "--speculative-algorithm {asked.speculative_algorithm}",
@@ -149,7 +149,7 @@ ALGORITHMS_22 = _alone(
 NO_TIERS = _alone(
     "KVC572",
     "unified-no-tiers",
-    6,
+    15,
     HICACHE | flag.enable_lmcache.holds(),
     "--enable-hierarchical-cache",
     "--enable-hierarchical-cache or --enable-lmcache",
@@ -161,7 +161,7 @@ NO_TIERS = _alone(
 NO_LMCACHE = _alone(
     "KVC573",
     "unified-no-lmcache",
-    6,
+    15,
     flag.enable_lmcache.holds(),
     "--enable-lmcache",
     "--enable-lmcache",
@@ -173,7 +173,7 @@ NO_LMCACHE = _alone(
 NO_TBO = _alone(
     "KVC574",
     "unified-no-two-batch-overlap",
-    5,
+    14,
     flag.enable_two_batch_overlap.holds(),
     "--enable-two-batch-overlap",
     "--enable-two-batch-overlap",
@@ -185,7 +185,7 @@ NO_TBO = _alone(
 NO_DCP = refuses(
     "KVC575",
     "unified-no-dcp",
-    order.UNIFIED + 8,
+    order.UNIFIED + 16,
     when=ON & flag.dcp_size.differs(1),
     says="--enable-unified-memory cannot be combined with --dcp-size {asked.dcp_size}.",
     because="Up to 0.5.19 the pool does not write only the tokens a rank owns.",
@@ -199,7 +199,7 @@ NO_DCP = refuses(
 PREFILL_GRAPH = fills(
     "KVC558",
     "unified-prefill-graph-off",
-    order.UNIFIED + 20,
+    order.UNIFIED + 30,
     when=ON & flag.cuda_graph_backend_prefill.is_unset(),
     sets={"cuda_graph_prefill_backend": "disabled"},
     because="In 0.5.19 the pool's slots are not translated while prefill is captured.",
@@ -208,7 +208,7 @@ PREFILL_GRAPH = fills(
 PREFILL_GRAPH_ASKED = refuses(
     "KVC594",
     "unified-prefill-graph",
-    order.UNIFIED + 20,
+    order.UNIFIED + 30,
     when=ON & ~flag.cuda_graph_backend_prefill.is_in(None, "disabled"),
     says="--enable-unified-memory cannot be combined with --cuda-graph-backend-prefill {asked.cuda_graph_backend_prefill}.",
     because="In 0.5.19 the pool's slots are not translated while prefill is captured.",
@@ -221,7 +221,7 @@ PREFILL_GRAPH_ASKED = refuses(
 PREFILL_GRAPH_FULL = fills(
     "KVC559",
     "unified-full-prefill-graph-off",
-    order.UNIFIED + 20,
+    order.UNIFIED + 30,
     when=ON & resolved.cuda_graph_prefill_backend.equals("full") & ~both_in("fa3", "fa4"),
     sets={"cuda_graph_prefill_backend": "disabled"},
     because="From 0.5.20 only fa3 and fa4 capture a whole prefill from the pool.",
@@ -246,7 +246,7 @@ def _dcp(  # noqa: PLR0913, PLR0917 - the fields that differ
     return refuses(
         code,
         slug,
-        order.UNIFIED + 10 + at,
+        order.UNIFIED + 20 + at,
         when=ON & DCP_ON,
         require=require,
         says=says,

@@ -20,6 +20,7 @@ from configurator.catalog import (
     lmcache,
     machine,
     model_rules,
+    offload,
     page_major,
     pages,
     parallel,
@@ -49,6 +50,8 @@ RELEASE = Release(
             *command_line.RULES,
             *sizes.RULES,
             dcp.CLI_DCP_SIZE,
+            offload.STORE,
+            offload.DECODE_ONLY,
             prefill_cp.AITER_FUSION,
             dcp.DCP_SIZE_MIN,
             dcp.PLATFORM_HIP_OR_CUDA,
@@ -110,6 +113,7 @@ RELEASE = Release(
     ),
     resolutions=by_code(
         (
+            prefill_cp.GRAPH_OFF,
             parallel.NO_ATTN_DP,
             parallel.ATTN_DP_IS_DP,
             prefill_cp.CP_WIDTH_15,

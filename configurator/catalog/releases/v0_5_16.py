@@ -15,6 +15,7 @@ RELEASE = v0_5_15.RELEASE.derive(
     software={"software.flashinfer": "0.6.14", "software.sglang_kernel": "0.4.5"},
     retire=("MDL813", "SPC714", "HWR473", "HWR483", "KVC582", "MDL890"),
     add_rules=(
+        speculative.DSPARK_DRAFT,
         model_rules.HYBRID_16,
         speculative.NGRAM_16,
         elastic.PP_1,

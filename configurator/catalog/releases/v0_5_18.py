@@ -1,6 +1,17 @@
 """SGLang 0.5.18: prefill of MLA models is captured; HiCache goes with DSPARK; decode servers keep a host pool."""
 
-from configurator.catalog import graph_limits, hicache, kimi_k3, model_rules, pages, parallel, quiet, unified
+from configurator.catalog import (
+    graph_limits,
+    hicache,
+    kimi_k3,
+    model_rules,
+    offload,
+    pages,
+    parallel,
+    quiet,
+    unified,
+    unified_draft,
+)
 from configurator.catalog.flag_table import flag_table
 from configurator.catalog.flags import modelled_in
 from configurator.catalog.releases import v0_5_17
@@ -28,6 +39,9 @@ RELEASE = v0_5_17.RELEASE.derive(
         "MDL895",
     ),
     add_rules=(
+        offload.NO_HOST_POOL,
+        unified_draft.CHAIN_18,
+        unified_draft.DSPARK_18,
         model_rules.HYBRID_18,
         hicache.DSPARK_ONLY,
         hicache.HOST_POOL_DECODE,

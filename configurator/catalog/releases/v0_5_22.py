@@ -18,6 +18,7 @@ from configurator.catalog import (
     prefill_cp,
     quiet,
     unified,
+    unified_draft,
 )
 from configurator.catalog.flag_table import flag_table
 from configurator.catalog.flags import modelled_in
@@ -32,6 +33,9 @@ RELEASE = v0_5_21.RELEASE.derive(
     modelled=modelled_in(_TABLE),
     software={"software.flashinfer": "0.7.1", "software.sglang_kernel": "0.4.9"},
     retire=(
+        "SPC720",
+        "SPC722",
+        "KVC562",
         "DCP157",
         "MDL815",
         "DCP145",
@@ -53,6 +57,9 @@ RELEASE = v0_5_21.RELEASE.derive(
         "MDL812",
     ),
     add_rules=(
+        *unified_draft.DRAFTS_22,
+        unified_draft.EAGLE_NO_HOST_POOL,
+        unified_draft.RETRACTS,
         prefill_cp.GLM_FUSION,
         model_rules.HYBRID,
         prefill_cp.CP_DP_DIVIDE,

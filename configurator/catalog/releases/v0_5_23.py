@@ -13,6 +13,7 @@ from configurator.catalog import (
     speculative,
     transfer,
     unified,
+    unified_draft,
 )
 from configurator.catalog.flag_table import flag_table
 from configurator.catalog.flags import modelled_in
@@ -27,6 +28,11 @@ RELEASE = v0_5_22.RELEASE.derive(
     modelled=modelled_in(_TABLE),
     software={"software.flashinfer": "0.7.2", "software.sglang_kernel": "0.4.10"},
     retire=(
+        "SPC734",
+        "SPC723",
+        "SPC725",
+        "SPC728",
+        "SPC730",
         "ATT305",
         "ATT313",
         "ATT319",
@@ -46,6 +52,11 @@ RELEASE = v0_5_22.RELEASE.derive(
         "PDD611",
     ),
     add_rules=(
+        speculative.DSPARK_FOLDER,
+        unified_draft.DSPARK,
+        unified_draft.DFLASH,
+        unified_draft.EAGLE_BACKENDS,
+        unified_draft.EAGLE_DRAFT,
         aliases.KV_REWRITTEN,
         attention.without_dcp(306, attention.SUPPORT_23, "0.5.23"),
         elastic.DENSE_TP,
