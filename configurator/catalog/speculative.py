@@ -21,7 +21,6 @@ from configurator.core.rule import Choose, Effect, Example, Rule, Set, Stage, Un
 
 _HOOK = "arg_groups/speculative_hook.py"
 _EAGLE: Expr = flag.speculative_algorithm.is_in("EAGLE", "EAGLE3", "NEXTN", "STANDALONE")
-_DRAFTS: Expr = flag.speculative_algorithm.is_in("EAGLE", "EAGLE3", "NEXTN", "STANDALONE", "NGRAM")
 _ARGV = "--tp-size 8 --speculative-algorithm EAGLE --speculative-num-steps 3 --speculative-num-draft-tokens 4"
 _PLAIN = Example(argv=f"{_ARGV} --speculative-eagle-topk 1")
 

@@ -1,10 +1,10 @@
-"""Drafts and disaggregated decode with the unified memory pool: what the server checks, release by release."""
+"""Drafts with the unified memory pool: what the server checks, release by release."""
 
 from __future__ import annotations
 
 from configurator.catalog import order
 from configurator.catalog.declare import NEWEST, refuses, wheel
-from configurator.catalog.terms import DCP_OFF, DECODE_BACKEND, HICACHE, LATENT, PD_ANY, PREFILL_BACKEND
+from configurator.catalog.terms import DCP_OFF, DECODE_BACKEND, HICACHE, LATENT, PREFILL_BACKEND
 from configurator.catalog.unified import ON, both_in
 from configurator.core.expr import Expr, flag, model, resolved
 from configurator.core.rule import Choose, Example, Fix, Rule, Set, Unset
@@ -13,7 +13,6 @@ _HOOK = "arg_groups/kv_cache_hook.py"
 _OFF: Fix = Unset("enable_unified_memory")
 _EAGLE: Expr = resolved.speculative_algorithm.is_in("EAGLE", "EAGLE3")
 _DSPARK: Expr = flag.speculative_algorithm.equals("DSPARK")
-_DFLASH: Expr = flag.speculative_algorithm.equals("DFLASH")
 _STEPS = "--speculative-num-steps 3 --speculative-num-draft-tokens 4"
 _QWEN = "qwen3.5-397b-a17b"
 _KIMI = "kimi-linear-48b"
@@ -26,7 +25,7 @@ def _argv(backend: str, algorithm: str, topk: int = 1) -> str:
     )
 
 
-def _checked(  # noqa: PLR0913, PLR0917 - the fields that differ
+def checked(  # noqa: PLR0913, PLR0917 - the fields that differ
     code: str,
     slug: str,
     at: int,
@@ -41,6 +40,7 @@ def _checked(  # noqa: PLR0913, PLR0917 - the fields that differ
     good: Example,
     symbol: str = "handle_unified_memory_pool",
 ) -> Rule:
+    """Return a rule about the pool, at position *at* among its checks."""
     return refuses(
         code,
         slug,
@@ -62,7 +62,7 @@ def _checked(  # noqa: PLR0913, PLR0917 - the fields that differ
 
 
 def _chain(code: str, when: Expr, place: tuple[int, str], signature: str, algorithm: str) -> Rule:
-    return _checked(
+    return checked(
         code,
         "unified-draft-chain",
         9,
@@ -110,7 +110,7 @@ def _verifies(
     model_name: str = _QWEN,
 ) -> Rule:
     dcp = both_in(*_without_flashinfer(backends))
-    return _checked(
+    return checked(
         code,
         f"unified-{algorithm.lower()}-backends",
         13,
@@ -139,7 +139,7 @@ DFLASH = _verifies("SPC726", "DFLASH", _MHA, (519, NEWEST), _ASSERT)
 
 # --- EAGLE, from 0.5.22 ---------------------------------------------------------------------------------------------
 
-EAGLE_TARGET = _checked(
+EAGLE_TARGET = checked(
     "SPC727",
     "unified-eagle-target",
     10,
@@ -162,7 +162,7 @@ _TO_TRITON: tuple[Fix, ...] = (
 
 
 def _eagle(code: str, latent: tuple[str, ...], other: tuple[str, ...], place: tuple[int, str]) -> Rule:
-    return _checked(
+    return checked(
         code,
         "unified-eagle-backends",
         11,
@@ -185,7 +185,7 @@ _DRAFT_BACKEND = flag.speculative_draft_attention_backend
 
 
 def _draft(code: str, rails: tuple[str, ...], place: tuple[int, str]) -> Rule:
-    return _checked(
+    return checked(
         code,
         "unified-eagle-draft-backend",
         12,
@@ -208,7 +208,7 @@ def _draft(code: str, rails: tuple[str, ...], place: tuple[int, str]) -> Rule:
 
 EAGLE_DRAFT_22 = _draft("SPC730", _MHA_22, (630, "0.5.22"))
 EAGLE_DRAFT = _draft("SPC731", _MHA, (633, NEWEST))
-EAGLE_NO_TIERS = _checked(
+EAGLE_NO_TIERS = checked(
     "SPC732",
     "unified-eagle-no-hicache",
     18,
@@ -222,117 +222,9 @@ EAGLE_NO_TIERS = _checked(
     Example(argv=f"{_argv('triton', 'EAGLE')} --enable-hierarchical-cache", model=_QWEN),
     Example(argv=_argv("triton", "EAGLE"), model=_QWEN),
 )
-
-# --- decode servers, from 0.5.21 ------------------------------------------------------------------------------------
-
-_DECODE = "--tp-size 8 --enable-unified-memory --attention-backend triton --disaggregation-mode decode"
-_LLAMA = "llama-3.1-70b"
-_OFFLOAD: Expr = flag.disaggregation_decode_enable_offload_kvcache.holds()
-_OFFLOADS = "--disaggregation-decode-enable-offload-kvcache --hicache-storage-backend"
 _HOST_POOL: Expr = resolved.disaggregation_decode_retraction_backup.equals("host_pool")
 _RETRACTS = "--disaggregation-decode-retraction-backup host_pool"
-_WINDOWS: Expr = model.is_hybrid_swa.holds()
-_LINEAR: Expr = model.has_linear_attention.holds()
-
-
-def _decode(  # noqa: PLR0913, PLR0917 - the fields that differ
-    code: str,
-    slug: str,
-    at: int,
-    when: Expr,
-    require: Expr,
-    says: str,
-    because: str,
-    fix: Fix,
-    place: tuple[int, str],
-    signature: str,
-    bad: str,
-    model_name: str = _LLAMA,
-) -> Rule:
-    return _checked(
-        code,
-        slug,
-        at,
-        PD_ANY & when,
-        require,
-        f"--enable-unified-memory cannot be combined with {says}.",
-        because,
-        (fix,),
-        place,
-        signature,
-        Example(argv=f"{_DECODE} {bad}", model=model_name),
-        Example(argv=_DECODE, model=model_name),
-    )
-
-
-PD_HISPARSE = _decode(
-    "KVC549",
-    "unified-pd-no-hisparse",
-    3,
-    flag.enable_hisparse.holds(),
-    ~flag.enable_hisparse.holds(),
-    "--enable-hisparse on a PD server",
-    "HiSparse writes received tokens past the pool's tables.",
-    Unset("enable_hisparse"),
-    (557, NEWEST),
-    "with PD disaggregation is not compatible with --enable-hisparse",
-    "--enable-hisparse",
-)
-OFFLOAD_FILE = _decode(
-    "KVC560",
-    "unified-offload-file",
-    4,
-    _OFFLOAD,
-    flag.hicache_storage_backend.equals("file"),
-    "--disaggregation-decode-enable-offload-kvcache and --hicache-storage-backend {asked.hicache_storage_backend}",
-    "Only the store in files takes the pool's pages.",
-    Set("hicache_storage_backend", "file"),
-    (564, NEWEST),
-    "with decode KV offload currently supports --hicache-storage-backend=file only",
-    f"{_OFFLOADS} mooncake",
-)
-OFFLOAD_MODELS = _decode(
-    "KVC561",
-    "unified-offload-models",
-    5,
-    _OFFLOAD,
-    ~LATENT & ~_LINEAR & ~_WINDOWS,
-    "--disaggregation-decode-enable-offload-kvcache for {model.architecture}",
-    "Caches of MLA models, recurrent states and sliding windows are not offloaded from the pool.",
-    Unset("disaggregation_decode_enable_offload_kvcache"),
-    (569, NEWEST),
-    "--enable-unified-memory decode KV offload does not support",
-    f"{_OFFLOADS} file",
-    _KIMI,
-)
-
-
-def _retracts(code: str, require: Expr, because: str, place: tuple[int, str], bad: str = "") -> Rule:
-    return _decode(
-        code,
-        "unified-host-pool-models",
-        6,
-        _HOST_POOL,
-        require,
-        "--disaggregation-decode-retraction-backup host_pool for {model.architecture}",
-        because,
-        Set("disaggregation_decode_retraction_backup", "cpu_tensor"),
-        place,
-        "host-pool decode retraction does not support",
-        f"{_RETRACTS} {bad}".strip(),
-        _QWEN,
-    )
-
-
-_STATES = "Recurrent states do not go back to the host from the pool."
-RETRACTS_21 = _retracts(
-    "KVC562",
-    ~flag.disaggregation_decode_enable_radix_cache.holds() & ~_LINEAR & ~_WINDOWS,
-    "Recurrent states, sliding windows and reused prefixes do not go back to the host from the pool.",
-    (534, "0.5.21"),
-)
-RETRACTS = _retracts("KVC563", ~_LINEAR, _STATES, (580, NEWEST))
-EAGLE_NO_HOST_POOL = _checked(
+EAGLE_NO_HOST_POOL = checked(
     "SPC733",
     "unified-eagle-no-host-pool",
     17,

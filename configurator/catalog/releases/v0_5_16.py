@@ -1,6 +1,15 @@
 """SGLang 0.5.16: the prefill CUDA graph goes off under DCP."""
 
-from configurator.catalog import dcp_backend, elastic, graph_limits, kv_types, model_rules, quiet, speculative
+from configurator.catalog import (
+    dcp_backend,
+    elastic,
+    graph_limits,
+    hybrid_state,
+    kv_types,
+    model_rules,
+    quiet,
+    speculative,
+)
 from configurator.catalog.flag_table import flag_table
 from configurator.catalog.flags import modelled_in
 from configurator.catalog.releases import v0_5_15
@@ -16,7 +25,7 @@ RELEASE = v0_5_15.RELEASE.derive(
     retire=("MDL813", "SPC714", "HWR473", "HWR483", "KVC582", "MDL890"),
     add_rules=(
         speculative.DSPARK_DRAFT,
-        model_rules.HYBRID_16,
+        hybrid_state.HYBRID_16,
         speculative.NGRAM_16,
         elastic.PP_1,
         elastic.NEEDS_BACKEND,

@@ -3,8 +3,8 @@
 from configurator.catalog import (
     graph_limits,
     hicache,
+    hybrid_state,
     kimi_k3,
-    model_rules,
     offload,
     pages,
     parallel,
@@ -42,7 +42,7 @@ RELEASE = v0_5_17.RELEASE.derive(
         offload.NO_HOST_POOL,
         unified_draft.CHAIN_18,
         unified_draft.DSPARK_18,
-        model_rules.HYBRID_18,
+        hybrid_state.HYBRID_18,
         hicache.DSPARK_ONLY,
         hicache.HOST_POOL_DECODE,
         hicache.HOST_POOL_DCP,
@@ -52,7 +52,7 @@ RELEASE = v0_5_17.RELEASE.derive(
         parallel.KV_LAYOUT,
         kimi_k3.CUTEDSL_FLASHINFER,
         quiet.FAST_LOAD,
-        model_rules.HYBRID_STATE_18,
+        hybrid_state.HYBRID_STATE_18,
     ),
     add_resolutions=(graph_limits.MULTIMODAL_18, pages.KV_EVENT_BLOCK),
 )

@@ -10,6 +10,7 @@ from configurator.catalog import (
     dsa_rules,
     families,
     graph_limits,
+    hybrid_state,
     kimi_k3,
     model_rules,
     pages,
@@ -54,7 +55,7 @@ RELEASE = v0_5_19.RELEASE.derive(
     add_rules=(
         pipelines.PIPELINE_20,
         pipelines.PIPELINE_PREFILL_20,
-        model_rules.HYBRID_XPU_PAGES,
+        hybrid_state.HYBRID_XPU_PAGES,
         pipelines.PIPELINE_EAGLE_20,
         prefill_cp.PLATFORM_20,
         dcp.REPLICATE_Q_NEEDS_A2A,

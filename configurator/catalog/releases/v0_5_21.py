@@ -11,7 +11,7 @@ from configurator.catalog import (
     prefill_cp,
     speculative,
     unified,
-    unified_draft,
+    unified_decode,
 )
 from configurator.catalog.flag_table import flag_table
 from configurator.catalog.flags import modelled_in
@@ -39,10 +39,10 @@ RELEASE = v0_5_20.RELEASE.derive(
         "KVC585",
     ),
     add_rules=(
-        unified_draft.PD_HISPARSE,
-        unified_draft.OFFLOAD_FILE,
-        unified_draft.OFFLOAD_MODELS,
-        unified_draft.RETRACTS_21,
+        unified_decode.PD_HISPARSE,
+        unified_decode.OFFLOAD_FILE,
+        unified_decode.OFFLOAD_MODELS,
+        unified_decode.RETRACTS_21,
         prefill_cp.GLM_FUSION_21,
         pipelines.PIPELINE_PREFILL,
         prefill_cp.PLATFORM_21,

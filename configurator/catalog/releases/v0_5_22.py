@@ -10,6 +10,7 @@ from configurator.catalog import (
     dsa_rules,
     elastic,
     graph_limits,
+    hybrid_state,
     intel_xpu,
     kv_types,
     model_rules,
@@ -18,6 +19,7 @@ from configurator.catalog import (
     prefill_cp,
     quiet,
     unified,
+    unified_decode,
     unified_draft,
 )
 from configurator.catalog.flag_table import flag_table
@@ -59,9 +61,9 @@ RELEASE = v0_5_21.RELEASE.derive(
     add_rules=(
         *unified_draft.DRAFTS_22,
         unified_draft.EAGLE_NO_HOST_POOL,
-        unified_draft.RETRACTS,
+        unified_decode.RETRACTS,
         prefill_cp.GLM_FUSION,
-        model_rules.HYBRID,
+        hybrid_state.HYBRID,
         prefill_cp.CP_DP_DIVIDE,
         prefill_cp.PREFILL_CP_HIP,
         parallel.TWO_BATCH,
