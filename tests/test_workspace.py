@@ -558,15 +558,16 @@ COMMANDS = (
     ("--tp-size 8 --dcp-size 4 --kv-cache-dtype fp8_e4m3 --attention-backend flashinfer", "llama-3.1-70b"),
     ("--tp-size 8 --dcp-size 2 --speculative-algorithm EAGLE --attention-backend flashinfer", "deepseek-v3.1"),
     ("--tp-size 8 --pp-size 2 --dcp-size 4 --disaggregation-mode decode", "qwen3-235b-a22b"),
-    ("--tp-size 6 --dcp-size 4 --page-size 64", "deepseek-v3.2"),
+    ("--tp-size 6 --dcp-size 4 --page-size 64", "deepseek-v3.1"),
     ("--tp-size 0 --dcp-size 0", "deepseek-v3.1"),
     ("--tp-size -8 --dcp-size 999999999 --nnodes 0 --pp-size 0 --dp-size 0", "llama-3.1-70b"),
 )
 
 
-@pytest.mark.parametrize(("release", "hardware"), [("0.5.15", "h100x8"), ("0.5.19", "mi300x8"), ("0.5.23", "h100x8")])
-def test_fixes_and_repairs_keep_their_word(release, hardware):
-    for arguments, model in COMMANDS:
+@pytest.mark.parametrize(("arguments", "model"), COMMANDS, ids=[arguments for arguments, _ in COMMANDS])
+def test_fixes_and_repairs_keep_their_word(arguments, model):
+    turn = [arguments for arguments, _ in COMMANDS].index(arguments)
+    for release, hardware in (("0.5.23", "h100x8"), (VERSIONS[turn % len(VERSIONS)], ("mi300x8", "b200x8")[turn % 2])):
         workspace = Workspace.start(arguments.split(), release=release, hardware=hardware, model=model)
         held = {f.rule.code for f in workspace.report.findings if f.certain}
         for found in workspace.report.findings:
