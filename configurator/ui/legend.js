@@ -1,7 +1,7 @@
 // The key to the states of an option: shape first, then icon, colour last.
 
 const STATES = [
-  ["open", "", ""], ["in conflict", "conflict", "warn"], ["blocked by choice", "choice", "link"],
+  ["open", "", ""], ["in conflict", "conflict", "warn"], ["by choice", "choice", "link"],
   ["by a fact", "fact", "lock"], ["undecided", "undecided", "question"], ["slow", "", "slow"],
 ];
 

@@ -48,7 +48,8 @@ function render({ model, el, signal }) {
     }
   });
   function sizeBox() {
-    box.classList.toggle("many", box.value.includes("\n") || box.value.length > 120);
+    box.classList.remove("many");
+    box.classList.toggle("many", box.scrollHeight > box.clientHeight + 4);
   }
 
   function fill(select, items, value) {
