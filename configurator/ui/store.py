@@ -97,6 +97,9 @@ class Store(HasTraits):  # type: ignore[misc, unused-ignore]
     def _load_config(self, text: str) -> None:
         try:
             config = json.loads(text)
+        except RecursionError:
+            self.say("This looks like a config.json, but it is nested too deeply to be one. The model stays as it was.")
+            return
         except ValueError as error:
             self.say(
                 f"This looks like a config.json, but it cannot be read as JSON: {error}. The model stays as it was."
