@@ -59,7 +59,10 @@ def test_views_hear_of_a_change_once(store):
     assert heard == ["workspace"]
 
 
-@pytest.mark.parametrize("text", ["", "   \n", "make me a sandwich", "{ not json", '"', "\0", '{"a":' + "[" * 60_000])
+@pytest.mark.parametrize(
+    "text",
+    ["", "   \n", "make me a sandwich", "{ not json", '"', "\0", pytest.param('{"a":' + "[" * 60_000, id="deep")],
+)
 def test_what_cannot_be_loaded_is_said_and_changes_nothing(store, text):
     before = store.workspace
     store.guarded(store.load, text)
