@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from configurator.catalog.dcp_backend import FI_A2A_FITS
 from configurator.catalog.terms import (
+    ATTN_TP_SIZE,
     CUDA,
     DCP_ON,
     HIP,
     MNNVL,
+    MODEL_TOLD,
     NPU,
     TP_PER_NODE,
     XPU,
 )
-from configurator.core.expr import NEVER, flag, resolved
+from configurator.core.expr import NEVER, flag, model, resolved
 from configurator.core.rule import (
     Choose,
     Effect,
@@ -44,6 +46,29 @@ TP_MOD_DCP = Rule(
     upstream_signature="must be divisible by decode_context_parallel_size",
     example=Example(argv="--tp-size 8 --dcp-size 3 --attention-backend flashinfer"),
     accept=Example(argv="--tp-size 8 --dcp-size 4 --attention-backend flashinfer"),
+)
+
+HEADS_SHARED_OUT = Rule(
+    code="DCP116",
+    slug="tp-divides-heads-init",
+    effect=Effect.CRASHES,
+    stage=Stage.INIT,
+    order=200,
+    when=MODEL_TOLD
+    & (model.is_mla.holds() | model.architecture.is_in("LlamaForCausalLM", "Qwen3ForCausalLM", "Qwen3MoeForCausalLM")),
+    require=ATTN_TP_SIZE.divides(model.num_heads),
+    says="{width} ranks cannot share the model's {model.num_heads} query heads equally; --tp-size is {asked.tp_size}.",
+    values={"width": ATTN_TP_SIZE},
+    because=(
+        "Every rank of attention takes the same number of query heads. Argument handling does not look; "
+        "the layers assert it when they are built."
+    ),
+    fixes=(Choose("tp_size"),),
+    source=Source(
+        path="sglang/srt/models/deepseek_v2.py", symbol="DeepseekV2AttentionMLA", release="0.5.23", line=2057
+    ),
+    example=Example(argv="--tp-size 7 --attention-backend flashinfer"),
+    accept=Example(argv="--tp-size 8 --attention-backend flashinfer"),
 )
 
 A2A_HEADS = Rule(

@@ -13,7 +13,7 @@ from configurator.core.engine import Finding, engine_for, show
 from configurator.core.rule import Choose, Resolution, Rule, Set, SetEnv, Source, Unset
 from configurator.core.unknown import is_unknown
 from configurator.hardware import list_presets
-from configurator.models import list_models
+from configurator.models import find_model, list_models
 from configurator.words import describe_change, describe_fix, effect_title, verdict_detail, verdict_sentence
 from configurator.workspace import Workspace
 
@@ -140,6 +140,16 @@ def topbar(workspace: Workspace, messages: Sequence[Json]) -> Json:
             *notes[:_MOST_NOTES],
             {"kind": "note", "text": f"{len(notes) - _MOST_NOTES} more are among the findings."},
         ]
+    named = workspace.command.model_path
+    other = find_model(named) if model.chosen and named else None
+    if other is not None and other.name != model.name:
+        notes.append(
+            {
+                "kind": "note",
+                "text": f"The facts are those of {model.name}, which was chosen apart; the command names {named}. "
+                "Choose it under Model to have its facts.",
+            }
+        )
     if not model.facts and model.note:
         notes.append({"kind": "note", "text": model.note})
     return {

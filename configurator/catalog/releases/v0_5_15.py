@@ -58,6 +58,7 @@ RELEASE = Release(
             dcp.PLATFORM_HIP_OR_CUDA,
             dcp.CUDA_NO_SPEC,
             dcp_init.TP_MOD_DCP,
+            dcp_init.HEADS_SHARED_OUT,
             dcp_init.PLATFORM_INIT,
             attention.without_dcp(301, attention.SUPPORT_15, "0.5.16"),
             *attention_limits.COMMON,
