@@ -150,7 +150,8 @@ FI_A2A_NEEDS_CUDA = Rule(
     effect=Effect.REFUSES,
     stage=Stage.SERVER_ARGS,
     order=230,
-    when=flag.dcp_comm_backend.equals("fi_a2a") & resolved.dcp_comm_backend.equals("fi_a2a"),
+    # As it was asked for: Kimi-K3 changes it only after this check.
+    when=flag.dcp_comm_backend.equals("fi_a2a"),
     require=CUDA,
     says="--dcp-comm-backend fi_a2a does not run on this platform ({hardware.platform}).",
     because="fi_a2a hands the exchange to a FlashInfer kernel, which exists for NVIDIA GPUs only.",

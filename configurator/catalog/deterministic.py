@@ -7,9 +7,10 @@ from configurator.catalog.declare import fills, refuses, wheel
 from configurator.catalog.terms import (
     BLACKWELL,
     LATENT,
+    SM100,
 )
 from configurator.core.expr import ALWAYS, Expr, flag, model, resolved
-from configurator.core.rule import Choose, Example, Resolution, Rule, Unset
+from configurator.core.rule import Choose, Example, Resolution, Rule, Set, Unset
 
 _OVERRIDES = "arg_groups/overrides.py"
 _HOOK = "arg_groups/attention_hook.py"
@@ -101,4 +102,23 @@ DETERMINISTIC_MLA_15 = _deterministic(
 
 DETERMINISTIC_MLA = _deterministic(
     "ATT331", "deterministic-mla-dcp", 6, _DEEPSEEK, ("ascend", "fa3", "fa4", "triton"), "0.5.23"
+)
+DETERMINISTIC_FA4 = refuses(
+    "ATT334",
+    "deterministic-mla-fa4",
+    order.DETERMINISTIC + 7,
+    when=_DETERMINISTIC & _DEEPSEEK & resolved.attention_backend.equals("fa4"),
+    require=SM100,
+    says="--enable-deterministic-inference on fa4 needs a data-centre Blackwell GPU for {model.architecture}, and this one is "
+    "{hardware.gpu_name}.",
+    because="The same result every time takes absorbed MLA, which FlashAttention 4 has for SM100 only.",
+    fixes=(
+        Set("attention_backend", "triton"),
+        Set("attention_backend", "fa3"),
+        Unset("enable_deterministic_inference"),
+    ),
+    source=wheel(_HOOK, "handle_deterministic_inference", 649),
+    signature="Deterministic inference with absorbed-MLA models on the fa4",
+    bad=Example(argv="--tp-size 8 --enable-deterministic-inference --attention-backend fa4"),
+    good=Example(argv="--tp-size 8 --enable-deterministic-inference --attention-backend triton"),
 )

@@ -27,8 +27,6 @@ PAGE_MAJOR_SET = fills(
     source=wheel(_HOOK, "handle_page_major_kv_layout", 772),
 )
 
-_MLA_15 = ("triton",)
-
 _MLA_17 = ("triton", "fa3", "trtllm_mla", "flashinfer", "cutedsl_mla", "tokenspeed_mla")
 
 _MLA_19 = (*_MLA_17, "flashmla")
@@ -38,15 +36,13 @@ _GQA_19 = ("triton", "fa3", "fa4", "flashinfer", "trtllm_mha")
 _EQUAL_KV: Expr = model.v_head_dim.equals(model.head_dim)
 
 
-def _page_major(
-    code: str, slug: str, latent: tuple[str, ...], other: Expr, line: int, release: str, signature: str
-) -> Rule:
+def _page_major(code: str, slug: str, latent: Expr, other: Expr, line: int, release: str, signature: str) -> Rule:
     return refuses(
         code,
         slug,
         order.PAGE_MAJOR + 3,
         when=resolved.enable_page_major_kv_layout.holds(),
-        require=(LATENT & both_in(*latent)) | (~LATENT & other),
+        require=(LATENT & latent) | (~LATENT & other),
         says="The page-major layout is on, and {prefill} for prefill with {decode} for decode cannot read it.",
         values={"prefill": PREFILL_BACKEND, "decode": DECODE_BACKEND},
         because="Only some backends read KV that is ordered by page first; the unified pool brings that order with it.",
@@ -68,7 +64,7 @@ _TRITON_ONLY: Expr = both_in("triton")
 PAGE_MAJOR_15 = _page_major(
     "KVC527",
     "page-major-triton-only",
-    _MLA_15,
+    _TRITON_ONLY,
     _TRITON_ONLY,
     5930,
     "0.5.16",
@@ -78,7 +74,7 @@ PAGE_MAJOR_15 = _page_major(
 PAGE_MAJOR_17 = _page_major(
     "KVC528",
     "page-major-backends-17",
-    _MLA_17,
+    _TRITON_ONLY | (ON & both_in(*_MLA_17)),
     _TRITON_ONLY,
     8378,
     "0.5.18",
@@ -87,12 +83,14 @@ PAGE_MAJOR_17 = _page_major(
 
 _NOT_ALLOWED = "--enable-page-major-kv-layout: the resolved attention backends"
 
-PAGE_MAJOR_19 = _page_major("KVC529", "page-major-backends-19", _MLA_19, both_in(*_GQA_19), 812, "0.5.22", _NOT_ALLOWED)
+PAGE_MAJOR_19 = _page_major(
+    "KVC529", "page-major-backends-19", both_in(*_MLA_19), both_in(*_GQA_19), 812, "0.5.22", _NOT_ALLOWED
+)
 
 PAGE_MAJOR_23 = _page_major(
     "KVC547",
     "page-major-backends",
-    _MLA_19,
+    both_in(*_MLA_19),
     (_EQUAL_KV & both_in(*_GQA_19)) | (~_EQUAL_KV & both_in("triton", "fa3", "fa4")),
     812,
     "0.5.23",

@@ -123,23 +123,30 @@ TREE_PAGES = refuses(
     bad=Example(argv=f"{_ARGV} --speculative-eagle-topk 2", model="deepseek-v3.2"),
     good=Example(argv=f"{_ARGV} --speculative-eagle-topk 1", model="deepseek-v3.2"),
 )
-NO_DP = refuses(
-    "SPC705",
-    "speculative-no-dp-attention",
-    order.SPECULATIVE + 2,
-    when=flag.speculative_algorithm.is_in("STANDALONE", "NGRAM") & step.attn_dp_size.more_than(1),
-    says="--speculative-algorithm {asked.speculative_algorithm} cannot be combined with DP attention.",
-    because="Its draft does not follow the replicas of attention.",
-    fixes=(Unset("enable_dp_attention"), Choose("speculative_algorithm"), Unset("attn_dp_size")),
-    source=wheel(_HOOK, "_handle_eagle_family", 1082),
-    signature="speculative decoding does not support dp attention",
-    bad=Example(argv="--tp-size 8 --dp-size 2 --enable-dp-attention --speculative-algorithm NGRAM"),
-    good=Example(argv="--tp-size 8 --speculative-algorithm NGRAM"),
-)
+
+
+def _no_dp(code: str, algorithm: str, at: int, line: int) -> Rule:
+    return refuses(
+        code,
+        f"{algorithm.lower()}-no-dp-attention" if algorithm == "NGRAM" else "speculative-no-dp-attention",
+        order.SPECULATIVE + at,
+        when=flag.speculative_algorithm.equals(algorithm) & step.attn_dp_size.more_than(1),
+        says=f"--speculative-algorithm {algorithm} cannot be combined with DP attention.",
+        because="Its draft does not follow the replicas of attention.",
+        fixes=(Unset("enable_dp_attention"), Choose("speculative_algorithm"), Unset("attn_dp_size")),
+        source=wheel(_HOOK, f"_handle_{'ngram' if algorithm == 'NGRAM' else 'eagle_family'}", line),
+        signature=f"{algorithm.lower()} speculative decoding does not support dp attention",
+        bad=Example(argv=f"--tp-size 8 --dp-size 2 --enable-dp-attention --speculative-algorithm {algorithm}"),
+        good=Example(argv="--tp-size 8 --speculative-algorithm NGRAM"),
+    )
+
+
+NO_DP = _no_dp("SPC705", "STANDALONE", 2, 1082)
+NGRAM_NO_DP = _no_dp("SPC736", "NGRAM", 10, 1369)
 DRAFT_NEEDED = refuses(
     "SPC706",
     "draft-path-needed",
-    order.SPECULATIVE + 2,
+    order.SPECULATIVE + 7,
     when=flag.speculative_algorithm.equals("DFLASH"),
     require=flag.speculative_draft_model_path.is_set(),
     says="--speculative-algorithm DFLASH needs --speculative-draft-model-path, which is not given.",
@@ -153,7 +160,7 @@ DRAFT_NEEDED = refuses(
 DSPARK_DRAFT = refuses(
     "SPC734",
     "dspark-draft-path-needed",
-    order.SPECULATIVE + 2,
+    order.SPECULATIVE + 7,
     when=flag.speculative_algorithm.equals("DSPARK") & ~DEEPSEEK_V4,
     require=flag.speculative_draft_model_path.is_set(),
     says="--speculative-algorithm DSPARK needs --speculative-draft-model-path, which is not given.",
@@ -253,5 +260,5 @@ DECODE_RADIX = refuses(
     good=Example(argv="--tp-size 8 --disaggregation-mode decode --disaggregation-decode-enable-radix-cache"),
 )
 RESOLUTIONS = (NEXTN_IS_EAGLE, AUTO_LLAMA, AUTO)
-RULES = (STEPS_NEEDED, TOPK_TRTLLM_MHA, TREE_PAGES, NO_DP, DRAFT_NEEDED, NGRAM_PAGES)
+RULES = (STEPS_NEEDED, TOPK_TRTLLM_MHA, TREE_PAGES, NO_DP, NGRAM_NO_DP, DRAFT_NEEDED, NGRAM_PAGES)
 """The same in every release with DCP."""

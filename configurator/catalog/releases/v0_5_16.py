@@ -1,6 +1,7 @@
 """SGLang 0.5.16: the prefill CUDA graph goes off under DCP."""
 
 from configurator.catalog import (
+    block_drafts,
     dcp_backend,
     elastic,
     graph_limits,
@@ -24,6 +25,12 @@ RELEASE = v0_5_15.RELEASE.derive(
     software={"software.flashinfer": "0.6.14", "software.sglang_kernel": "0.4.5"},
     retire=("MDL813", "SPC714", "HWR473", "HWR483", "KVC582", "MDL890"),
     add_rules=(
+        block_drafts.DFLASH_PLATFORM_16,
+        block_drafts.DSPARK_PLATFORM_16,
+        block_drafts.DSPARK_LM_HEAD,
+        block_drafts.DSPARK_NO_CP,
+        block_drafts.DSPARK_A2A_16,
+        block_drafts.DSPARK_NO_PP_16,
         speculative.DSPARK_DRAFT,
         hybrid_state.HYBRID_16,
         speculative.NGRAM_16,

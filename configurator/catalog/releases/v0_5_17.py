@@ -3,6 +3,7 @@
 from configurator.catalog import (
     attention,
     attention_defaults,
+    block_drafts,
     dcp,
     dcp_backend,
     dcp_init,
@@ -40,6 +41,7 @@ RELEASE = v0_5_16.RELEASE.derive(
         "software.flashinfer_dcp_alltoall": True,
     },
     retire=(
+        "SPC739",
         "ATT383",
         "DCP103",
         "DCP104",
@@ -57,6 +59,7 @@ RELEASE = v0_5_16.RELEASE.derive(
         "MDL891",
     ),
     add_rules=(
+        block_drafts.DFLASH_PLATFORM_17,
         kimi_hybrid.SYMM_MEM_REWRITTEN,
         dcp.CLI_COMM_BACKEND,
         dcp.COMM_BACKEND_NEEDS_DCP,

@@ -1,6 +1,8 @@
 """SGLang 0.5.18: prefill of MLA models is captured; HiCache goes with DSPARK; decode servers keep a host pool."""
 
 from configurator.catalog import (
+    block_drafts,
+    deterministic,
     graph_limits,
     hicache,
     hybrid_state,
@@ -25,6 +27,8 @@ RELEASE = v0_5_17.RELEASE.derive(
     modelled=modelled_in(_TABLE),
     software={"software.flashinfer": "0.6.17", "software.sglang_kernel": "0.4.6.post1"},
     retire=(
+        "SPC743",
+        "SPC756",
         "MDL814",
         "HWR462",
         "HWR469",
@@ -39,6 +43,9 @@ RELEASE = v0_5_17.RELEASE.derive(
         "MDL895",
     ),
     add_rules=(
+        block_drafts.DSPARK_PLATFORM_18,
+        block_drafts.DSPARK_A2A_18,
+        deterministic.DETERMINISTIC_FA4,
         offload.NO_HOST_POOL,
         unified_draft.CHAIN_18,
         unified_draft.DSPARK_18,

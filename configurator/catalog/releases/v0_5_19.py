@@ -8,6 +8,7 @@ from configurator.catalog import (
     families,
     graph_limits,
     hicache,
+    lora,
     page_major,
     unified,
 )
@@ -23,8 +24,9 @@ RELEASE = v0_5_18.RELEASE.derive(
     evidence="wheel sglang==0.5.19, srt/arg_groups/parallel_hook.py",
     modelled=modelled_in(_TABLE),
     software={"software.flashinfer": "0.6.18"},
-    retire=("MDL843", "MDL844", "ATT302", "ATT323", "HWR475", "PDD602", "KVC528", "MDL881", "MDL896"),
+    retire=("SPC737", "MDL843", "MDL844", "ATT302", "ATT323", "HWR475", "PDD602", "KVC528", "MDL881", "MDL896"),
     add_rules=(
+        lora.DRAFTS,
         hicache.BUFFER_NOT_DECODE,
         aliases.SYMM_MEM,
         attention.without_dcp(303, attention.SUPPORT_19, "0.5.19"),

@@ -2,6 +2,7 @@
 
 from configurator.catalog import (
     attention,
+    block_drafts,
     dcp,
     dcp_backend,
     dcp_init,
@@ -32,6 +33,8 @@ RELEASE = v0_5_19.RELEASE.derive(
     modelled=modelled_in(_TABLE),
     software={"software.sglang_kernel": "0.4.7"},
     retire=(
+        "SPC740",
+        "SPC746",
         "ATT333",
         "SPC713",
         "DCP204",
@@ -53,6 +56,8 @@ RELEASE = v0_5_19.RELEASE.derive(
         "KVC594",
     ),
     add_rules=(
+        block_drafts.DFLASH_PLATFORM_20,
+        block_drafts.DFLASH_NO_DP_20,
         pipelines.PIPELINE_20,
         pipelines.PIPELINE_PREFILL_20,
         hybrid_state.HYBRID_XPU_PAGES,

@@ -3,6 +3,7 @@
 from configurator.catalog import (
     attention_defaults,
     attention_limits,
+    block_drafts,
     disaggregation,
     kv_types,
     lmcache,
@@ -25,6 +26,9 @@ RELEASE = v0_5_20.RELEASE.derive(
     evidence="wheel sglang==0.5.21, srt/arg_groups/parallel_hook.py and overrides.py",
     modelled=modelled_in(_TABLE),
     retire=(
+        "SPC741",
+        "SPC757",
+        "SPC760",
         "SPC718",
         "SPC719",
         "DCP147",
@@ -39,6 +43,9 @@ RELEASE = v0_5_20.RELEASE.derive(
         "KVC585",
     ),
     add_rules=(
+        block_drafts.DFLASH_PLATFORM,
+        block_drafts.DSPARK_A2A,
+        block_drafts.DSPARK_NO_PP,
         unified_decode.PD_HISPARSE,
         unified_decode.OFFLOAD_FILE,
         unified_decode.OFFLOAD_MODELS,

@@ -4,6 +4,7 @@ from configurator.catalog import (
     aliases,
     attention,
     attention_defaults,
+    block_drafts,
     elastic,
     hicache,
     kimi_k3,
@@ -28,6 +29,8 @@ RELEASE = v0_5_22.RELEASE.derive(
     modelled=modelled_in(_TABLE),
     software={"software.flashinfer": "0.7.2", "software.sglang_kernel": "0.4.10"},
     retire=(
+        "SPC744",
+        "SPC747",
         "SPC734",
         "SPC723",
         "SPC725",
@@ -52,6 +55,9 @@ RELEASE = v0_5_22.RELEASE.derive(
         "PDD611",
     ),
     add_rules=(
+        block_drafts.DSPARK_PLATFORM,
+        block_drafts.DFLASH_LM_HEAD,
+        block_drafts.DFLASH_NO_CP,
         speculative.DSPARK_FOLDER,
         unified_draft.DSPARK,
         unified_draft.DFLASH,
