@@ -82,7 +82,8 @@ def main() -> None:
     """Answer the requests on standard input."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    sys.path.insert(0, str(Path(__file__).parent))
+    here = Path(__file__).parent
+    sys.path[:0] = [str(here), str(here.parents[2] / "configurator" / "launch" / "guest")]
     server_args = prepare(sys.argv[1], json.loads(sys.argv[2]))
     request = json.load(sys.stdin)
     if request.get("flags"):
@@ -90,9 +91,9 @@ def main() -> None:
 
         found = flags.describe_all(server_args.ServerArgs.add_cli_args)
     else:
-        import cases  # noqa: PLC0415
+        import cases  # noqa: PLC0415 - shared with preflight
 
-        found = cases.run_all(server_args, request["cases"])
+        found = cases.run_all(server_args, request["cases"], stand_ins=True)
     for answer in found:
         answers.write(json.dumps(answer) + "\n")
 

@@ -14,7 +14,7 @@ VISIBLE_DEVICES = 8
 
 
 def pretend(device: dict[str, Any]) -> None:
-    """Answer torch's device queries as a machine with eight of *device* would.
+    """Answer torch's device queries as a machine with eight of *device* would, or with as many as its ``count`` says.
 
     Args:
         device: ``kind`` ("cuda", "hip", "xpu", "npu" or "cpu"), ``name``, ``memory_gib``, and where the kind has them
@@ -29,7 +29,7 @@ def pretend(device: dict[str, Any]) -> None:
     memory = device["memory_gib"] * GIB
     answers: dict[str, Any] = {
         "is_available": lambda: True,
-        "device_count": lambda: VISIBLE_DEVICES,
+        "device_count": lambda: device.get("count", VISIBLE_DEVICES),
         "current_device": lambda: 0,
         "get_device_name": lambda _device=None: device["name"],
         "mem_get_info": lambda _device=None: (memory, memory),

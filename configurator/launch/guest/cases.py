@@ -29,14 +29,19 @@ RESOLVED = (
 _PLAIN = (int, float, str, bool, type(None))
 
 
-def run_all(server_args: Any, cases: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield one answer per case: ``{"resolved": {...}}``, or ``{"error", "message", "where", "stage"}``."""
+def run_all(server_args: Any, cases: Iterable[dict[str, Any]], *, stand_ins: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield one answer per case: ``{"resolved": {...}}``, or ``{"error", "message", "where", "stage"}``.
+
+    With *stand_ins*, FlashInfer is one; a case says with ``flashinfer_dcp`` in its ``env`` what it can do.
+    """
     before = dict(os.environ)
     log = _Log()
     root = logging.getLogger()
     for case in cases:
         env = dict(case.get("env") or {})
-        devices.answer_flashinfer(dcp_decode=env.pop("flashinfer_dcp", "1") != "0")
+        dcp_decode = env.pop("flashinfer_dcp", "1") != "0"
+        if stand_ins:
+            devices.answer_flashinfer(dcp_decode=dcp_decode)
         os.environ.clear()
         os.environ.update(before | env)
         root.handlers[:] = [log]
