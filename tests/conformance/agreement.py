@@ -1,62 +1,17 @@
-"""Ask ours what the real server was asked, and compare."""
+"""How far ours agrees with what the real servers did."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
-from configurator.core.engine import Report, check
-from configurator.core.rule import Effect
-from configurator.core.unknown import is_unknown
-from configurator.hardware import load_hardware
-from configurator.workspace import Workspace
-from tests.conformance.corpus import DEFAULTS, Recorded, models
-
-
-@dataclass(frozen=True)
-class Compared:
-    """One case and what differs.
-
-    Attributes:
-        case: The recorded case.
-        verdict: Whether both refuse, or neither.
-        rule: Whether the first refusing finding is the error that the server printed; true where nothing is refused.
-        differences: For accepted cases, each resolved value that differs: key, server's, ours.
-        ours: Slug of our first refusing finding.
-    """
-
-    case: Recorded
-    verdict: bool
-    rule: bool
-    differences: tuple[tuple[str, object, object], ...]
-    ours: str | None
-
-    @property
-    def agrees(self) -> bool:
-        return self.verdict and self.rule and not self.differences
-
-
-def compare(case: Recorded) -> Compared:
-    """Return what ours says of *case* beside what the server did."""
-    report = _report(case)
-    refusing = [f for f in report.findings if f.certain and f.rule.effect is Effect.REFUSES]
-    ours = refusing[0].rule.slug if refusing else None
-    verdict = case.refused == bool(refusing)
-    rule = not case.refused or ours == case.rule
-    differences: list[tuple[str, object, object]] = []
-    if case.resolved is not None and not refusing:
-        expected = {**{k: v for k, v in DEFAULTS.items() if k in report.resolved}, **case.resolved}
-        for key, theirs in expected.items():
-            got = report.resolved.get(key, "absent")
-            shown = "unknown" if is_unknown(got) else got
-            if shown != theirs or type(shown) is not type(theirs):
-                differences.append((key, theirs, shown))
-    return Compared(case, verdict, rule, tuple(differences), ours)
+from tests.conformance.corpus import models
+from tools.record_conformance.comparing import Compared, compare
+from tools.record_conformance.recorded import Recorded
 
 
 def compare_all(cases: Iterable[Recorded]) -> list[Compared]:
     """Compare every case."""
-    return [compare(case) for case in cases]
+    return [compare(case, models()) for case in cases]
 
 
 def measure(compared: Iterable[Compared]) -> Mapping[str, dict[str, object]]:
@@ -77,14 +32,3 @@ def measure(compared: Iterable[Compared]) -> Mapping[str, dict[str, object]]:
             "of": {"verdict": len(of), "rule": len(refused), "resolved": len(accepted)},
         }
     return found
-
-
-def _report(case: Recorded) -> Report:
-    model = case.model if case.model in ("none", "dummy") else models()[case.model]
-    workspace = Workspace.start(
-        list(case.argv), release=case.release, hardware=load_hardware(case.hardware), model=model, env=case.env
-    )
-    if case.facts:
-        asked = workspace.case
-        return check(replace(asked, facts={**asked.facts, **case.facts}))
-    return workspace.report

@@ -7,6 +7,7 @@ import contextlib
 import io
 import logging
 import os
+import time
 import traceback
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,8 @@ _PLAIN = (int, float, str, bool, type(None))
 def run_all(server_args: Any, cases: Iterable[dict[str, Any]], *, stand_ins: bool = False) -> Iterator[dict[str, Any]]:
     """Yield one answer per case: ``{"resolved": {...}}``, or ``{"error", "message", "where", "stage"}``.
 
+    Each has ``seconds``, the time the release took for it, and ``log``, what it logged.
+
     With *stand_ins*, FlashInfer is one; a case says with ``flashinfer_dcp`` in its ``env`` what it can do.
     """
     before = dict(os.environ)
@@ -47,7 +50,9 @@ def run_all(server_args: Any, cases: Iterable[dict[str, Any]], *, stand_ins: boo
         root.handlers[:] = [log]
         root.setLevel(logging.INFO)
         log.lines.clear()
+        began = time.perf_counter()
         answer = _run(server_args, case)
+        answer["seconds"] = time.perf_counter() - began
         answer["log"] = log.lines[:12]
         yield answer
     os.environ.clear()

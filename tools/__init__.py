@@ -1,0 +1,1 @@
+"""Tools for those who work on the configurator; nothing here is installed."""
